@@ -2,6 +2,8 @@
 
 mod interleavings;
 mod mutants;
+#[path = "../../../tests/src/mutation/ir/mod.rs"]
+mod operators;
 mod right;
 mod tree;
 mod wrong;

@@ -141,6 +141,7 @@ impl Run<'_, '_> {
             announced: None,
             arrived: None,
             completer: None,
+            crowded: None,
         };
         self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
         self.blocks[block].mbarriers.insert(at, mbarrier);
@@ -256,6 +257,11 @@ impl Run<'_, '_> {
             return self.misuse(stmt.id, place, Act::ArriveEarly);
         }
         for _ in 0..self.me().threads.len() {
+            if let Some(mbarrier) = self.mbarrier(place)
+                && mbarrier.count.phase() != phase
+            {
+                mbarrier.crowded = Some(site);
+            }
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
         }
         Ok(())
@@ -288,6 +294,7 @@ impl Run<'_, '_> {
             mbarrier.completer = Some(site);
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
+        let crowded = mbarrier.crowded;
         if let Err(fault) = changed {
             let rule = match fault {
                 MbarrierFault::TransactionRange => Rule::Bytes,
@@ -305,6 +312,9 @@ impl Run<'_, '_> {
         if let Some(wait) = overrun {
             let (block, at) = place;
             let detail = Detail::Barrier { block, at, state };
+            if let Some(site) = crowded {
+                return Err(too_often(site, wait.site, detail));
+            }
             let others = vec![Party { site, does: Act::MayCompleteNext }];
             let at = Party { site: wait.site, does: Act::Wait };
             let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
@@ -318,13 +328,18 @@ impl Run<'_, '_> {
         self.usable(stmt, place, Act::Wait)?;
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(false) };
         let (component, phase) = (mbarrier.component, mbarrier.count.phase());
-        let completer = mbarrier.completer;
+        let (completer, crowded) = (mbarrier.completer, mbarrier.crowded);
         let complete = mbarrier.count.is_complete(awaited);
         let known = self.me().view.knows().past().get(component);
         if phase > awaited.phases(known) {
             let others = completer.map(|site| Party { site, does: Act::CompleteNext });
             let detail = self.barrier_detail(place);
-            return self.found(Rule::Overrun, (stmt, Act::Wait), others.into_iter().collect(), detail);
+            if let Some(site) = crowded {
+                return Err(too_often(site, self.site(stmt), detail));
+            }
+            // A wait for what it has seen complete is one too many, or has the wrong parity.
+            let does = if awaited.phases(known) == known { Act::WaitAgain } else { Act::Wait };
+            return self.found(Rule::Overrun, (stmt, does), others.into_iter().collect(), detail);
         }
         match complete {
             Ok(complete) => Ok(complete),
@@ -419,6 +434,9 @@ impl Run<'_, '_> {
         (access, region): (Access, Region),
         done: Option<Epoch>,
     ) -> Step {
+        if self.input.code.trusts(stmt) {
+            return Ok(());
+        }
         let site = self.site(stmt);
         let agent = &self.agents[self.current];
         let me = agent.view.epoch();
@@ -442,4 +460,11 @@ impl Run<'_, '_> {
             Some(clash) => self.clashed(stmt, block, access, &clash),
         }
     }
+}
+
+/// Arrivals that complete more than one phase at once, so that a wait cannot tell them apart.
+fn too_often(arrives: Site, waits: Site, detail: Detail) -> Stop {
+    let at = Party { site: arrives, does: Act::ArriveTooOften };
+    let others = vec![Party { site: waits, does: Act::WaitForBarrier }];
+    Stop::Found(Box::new(super::finding::Found { rule: Rule::Count, at, others, detail }))
 }
