@@ -44,7 +44,8 @@ fn main() -> ExitCode {
                     let mut judgement = judge(&checked.kernel, budget);
                     let time = arguments.times.then(|| begin.elapsed());
                     if let Verdict::Broken(found) = judgement.verdict {
-                        judgement.verdict = Verdict::Broken(with_missing_step(&checked.kernel, found, Budget::MACRO));
+                        judgement.verdict =
+                            Verdict::Broken(with_missing_step(&checked.kernel, found, Budget::MACRO));
                     }
                     let kernel = checked.kernel.kernel().path();
                     tally.add(&judgement.verdict);

@@ -13,9 +13,34 @@ fn scratch() -> anyhow::Result<()> {
     let begin = std::time::Instant::now();
     let all = judge_all(&subjects, nth, seeds)?;
     for j in &all {
-        let compiler = match &j.compiler { Compiler::OtherRule(c) => format!("other {c}"), Compiler::Refused(c, l) => format!("refused {c} {l:?}"), Compiler::Undecided => "undecided".into(), Compiler::Checked => "checked".into(), Compiler::Proved => "proved".into() };
-        let simulator = match &j.simulator { Simulator::Found { kind, seed, lines } => { let mut lines = lines.clone(); lines.sort(); lines.dedup(); format!("found {kind:?} {seed} {lines:?}") }, other => format!("{other:?}") };
-        println!("M|{}|{}|{} {}|{compiler}|{simulator}|{}", j.kernel, j.line, j.step, j.change, if matches!(j.compiler, Compiler::Refused(..)) && j.is_wrong() { if j.has_right_line() { "right" } else { "WRONGLINE" } } else { "" });
+        let compiler = match &j.compiler {
+            Compiler::OtherRule(c) => format!("other {c}"),
+            Compiler::Refused(c, l) => format!("refused {c} {l:?}"),
+            Compiler::Undecided => "undecided".into(),
+            Compiler::Checked => "checked".into(),
+            Compiler::Proved => "proved".into(),
+        };
+        let simulator = match &j.simulator {
+            Simulator::Found { kind, seed, lines } => {
+                let mut lines = lines.clone();
+                lines.sort();
+                lines.dedup();
+                format!("found {kind:?} {seed} {lines:?}")
+            }
+            other => format!("{other:?}"),
+        };
+        println!(
+            "M|{}|{}|{} {}|{compiler}|{simulator}|{}",
+            j.kernel,
+            j.line,
+            j.step,
+            j.change,
+            if matches!(j.compiler, Compiler::Refused(..)) && j.is_wrong() {
+                if j.has_right_line() { "right" } else { "WRONGLINE" }
+            } else {
+                ""
+            }
+        );
     }
     println!("{} in {:?}", all.len(), begin.elapsed());
     Ok(())

@@ -1,5 +1,6 @@
 //! The protocol of barriers: no right kernel is refused, and wrong ones are.
 
+mod believed;
 mod interleavings;
 mod mutants;
 #[path = "../../../tests/src/mutation/ir/mod.rs"]

@@ -79,7 +79,8 @@ fn shown(verdict: &Verdict) -> String {
             format!("refused in line {}: {}", diagnostic.span.start().line, diagnostic.text())
         }
         Verdict::NotDecided(doubts) => {
-            let doubts = doubts.iter().map(|doubt| format!("\n    line {}: {}", doubt.span.start().line, doubt.why));
+            let doubts =
+                doubts.iter().map(|doubt| format!("\n    line {}: {}", doubt.span.start().line, doubt.why));
             format!("not decided{}", doubts.collect::<String>())
         }
         Verdict::Proved => "proved".to_owned(),

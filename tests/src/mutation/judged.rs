@@ -148,7 +148,8 @@ fn kernel_of(subject: &Subject) -> Option<(&'static Source, CheckedKernel)> {
             return None;
         }
         let kernels = tma_codegen::check(source.path, source.text).ok()?.kernels;
-        let kernel = kernels.into_iter().map(|checked| checked.kernel).find(|kernel| kernel.kernel().path() == path);
+        let kernel =
+            kernels.into_iter().map(|checked| checked.kernel).find(|kernel| kernel.kernel().path() == path);
         Some((source, kernel?))
     })
 }
@@ -162,7 +163,8 @@ pub fn lines(diagnostic: &Diagnostic) -> Vec<usize> {
 fn judged(subject: &Subject, source: &Source, mutant: Mutant, seeds: u64) -> anyhow::Result<Judged> {
     let Mutant { step, change, span, kernel } = mutant;
     let (name, line) = (kernel.path(), span.start().line);
-    let judged = |compiler, simulator| Judged { kernel: name.clone(), line, step, change, compiler, simulator };
+    let judged =
+        |compiler, simulator| Judged { kernel: name.clone(), line, step, change, compiler, simulator };
     let mut sink = Sink::default();
     let checked = match check(kernel, &mut sink) {
         Ok(checked) => *checked,
@@ -180,7 +182,8 @@ fn judged(subject: &Subject, source: &Source, mutant: Mutant, seeds: u64) -> any
     };
     let target = for_target(checked, Target::default(), &mut Sink::default())
         .ok_or_else(|| anyhow::anyhow!("{name} is not for the target"))?;
-    let ptx = compile_kernel(source.path, &target, Checks::Off).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    let ptx =
+        compile_kernel(source.path, &target, Checks::Off).map_err(|failure| anyhow::anyhow!("{failure}"))?;
     let simulator = simulate(subject, &ptx.text, seeds)
         .map_err(|error| error.context(format!("{name}, line {line}, {step} {change}")))?;
     Ok(judged(compiler, simulator))

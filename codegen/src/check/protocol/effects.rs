@@ -5,8 +5,8 @@ use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
 use super::copies::bytes_of;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
-use super::memory::{Clash, Site};
 use super::memory::region::{Region, element_offset};
+use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::term::Symbol;
 use super::value::Value;
@@ -19,7 +19,7 @@ const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
 /// The lane that `elect_one` picks. Which one it is no kernel may rely on, so none that a constant
 /// is likely to name.
-const ELECTED: u32 = 19;
+pub(super) const ELECTED: u32 = 19;
 
 impl<'k> Run<'_, 'k> {
     /// Does what a statement does without others inside.

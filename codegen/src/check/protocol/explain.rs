@@ -1,5 +1,7 @@
 //! What is said of a finding.
 
+use super::code::Op;
+use super::effects::ELECTED;
 use super::finding::{Detail, Found, Party};
 use super::launch::Numbers;
 use super::run::Input;
@@ -8,6 +10,7 @@ use crate::check::layout;
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Counterexample, Counts, Given, Protocol, RingPart, Step, Subject, Threads};
 use crate::ir::{Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
+use crate::limits::WARP_THREADS;
 
 /// Where a statement is written.
 pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
@@ -54,12 +57,18 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
     let kernel = input.kernel.kernel();
     let groups = input.groups.len();
     let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
+    let elected = matches!(threads.as_slice(), [thread] if thread % WARP_THREADS == ELECTED)
+        && input
+            .code
+            .steps()
+            .any(|step| matches!(step.op, Op::Do(stmt) if matches!(stmt.kind, StmtKind::ElectOne { .. })));
     let blocks = input.cluster.iter().product::<u32>();
     let block = u32::try_from(party.site.agent / groups.max(1)).unwrap_or(0);
     let threads = Threads {
         threads,
         all: u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX),
         block: (blocks > 1).then_some(block),
+        elected,
     };
     let turn = party.site.turn.map(|(stmt, turn)| (variable_of(kernel, stmt), turn.saturating_sub(1)));
     Step { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does: party.does, threads, turn }

@@ -40,10 +40,10 @@ pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
-pub use protocol::{Counterexample, Given};
 pub(crate) use protocol::{
     Act, Counts, Place, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
 };
+pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};

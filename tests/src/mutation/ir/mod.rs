@@ -37,7 +37,9 @@ pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> + '_ {
     plan(&kernel.body, &mut plans);
     plans.into_iter().map(move |Plan { stmt, step, change, span }| {
         let mut kernel = kernel.clone();
-        at(&mut kernel.body, stmt, &mut |stmts, index| change::apply(stmts, index, change, StmtId(statements)));
+        at(&mut kernel.body, stmt, &mut |stmts, index| {
+            change::apply(stmts, index, change, StmtId(statements))
+        });
         Mutant { step, change, span, kernel }
     })
 }
@@ -192,7 +194,9 @@ fn uses_stages(kind: &StmtKind) -> bool {
 fn synchronises(kind: &StmtKind) -> bool {
     let mut any = false;
     for inner in visit::blocks(kind) {
-        visit::for_each_stmt(inner, &mut |stmt| any |= step(&stmt.kind).is_some() || change::is_copy(&stmt.kind));
+        visit::for_each_stmt(inner, &mut |stmt| {
+            any |= step(&stmt.kind).is_some() || change::is_copy(&stmt.kind)
+        });
     }
     any
 }

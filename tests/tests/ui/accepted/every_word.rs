@@ -83,6 +83,9 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     }
     let d: Dim3 = thread_idx();
     assert!(a > 3, "no");
+    assume(a > 4);
+    #[trusted = "a sketch"]
+    let _ = a;
     printf!("x {} {type}\n", h);
     print_tile(t);
     out.set(tma_runtime::lang::min(a, 3), a + r#type);

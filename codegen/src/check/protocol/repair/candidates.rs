@@ -1,6 +1,7 @@
 //! Which changes are tried, the likeliest first.
 
 use super::edit::{Edit, Gap, flipped, parity_of, plus, release};
+use super::places::{self, Opening, before_stmt};
 use crate::diag::mistake::{Place, Protocol, ProtocolRule as Rule, Repair};
 use crate::ir::{
     BarrierOp, Block, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId, Span,
@@ -13,14 +14,6 @@ use crate::limits::WARP_THREADS;
 pub(super) struct Candidate {
     pub(super) edit: Edit,
     pub(super) repair: Repair,
-}
-
-/// A place for a new statement.
-struct Opening {
-    gap: Gap,
-    place: Place,
-    /// How many statements are between it and the next step of the finding.
-    distance: u32,
 }
 
 /// A kernel and what is wrong with it.
@@ -38,7 +31,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
     list(&kernel.body, None, &mut stmts);
     let mut search = Search { kernel, found, stmts, all: vec![] };
     match found.rule {
-        Rule::Fence => search.insert(|_| Some(proxy_fence()), Repair::Fence),
+        Rule::Fence => search.fences(),
         Rule::NotVisible => {
             search.insert(|_| Some(StmtKind::Fence(Fence::MbarrierInit)), Repair::InitFence);
             search.meetings();
@@ -53,8 +46,8 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
             search.meetings();
         }
         Rule::Refill => {
-            search.waits_for_stores();
             search.groups();
+            search.waits_for_stores();
             search.meetings();
             search.waits();
         }
@@ -121,47 +114,29 @@ impl<'k> Search<'k> {
         self.kernel.pipeline_call(stmt.origin).is_none()
     }
 
-    /// Where a statement can be inserted, those next to what is wrong first: before and behind what
-    /// takes part, and around the blocks that it is in.
+    /// Where a statement can be inserted, those next to what is wrong first.
     fn openings(&self) -> Vec<Opening> {
-        let parties = self.parties();
-        let mut all: Vec<Opening> = vec![];
-        self.open(&self.kernel.body, &parties, &mut all);
-        all.sort_by_key(|opening| opening.distance);
-        all
+        places::openings(&self.kernel.body, &self.parties())
     }
 
-    /// The openings of a block; whether it has one of the parties.
-    fn open(&self, block: &Block, parties: &[StmtId], all: &mut Vec<Opening>) -> bool {
-        let mut any = false;
-        for (index, stmt) in block.stmts.iter().enumerate() {
-            let is_party = parties.contains(&stmt.id);
-            let mut inside = false;
-            for inner in visit::blocks(&stmt.kind) {
-                inside |= self.open(inner, parties, all);
-            }
-            if !is_party && !inside {
-                continue;
-            }
-            any = true;
-            let span = stmt.origin.span;
-            let depth = u32::from(inside);
-            let mut push = |gap, place, distance| all.push(Opening { gap, place, distance });
-            let same_call = |other: Option<&Stmt>| {
-                other.is_some_and(|other| other.origin.call.is_some() && other.origin.call == stmt.origin.call)
-            };
-            if !same_call(index.checked_sub(1).and_then(|before| block.stmts.get(before))) {
-                push(Gap::Before(stmt.id), Place::Before(span), 2 * depth);
-            }
-            let next = block.stmts.get(index + 1);
-            if !same_call(next) {
-                push(Gap::Behind(stmt.id), Place::Behind(span), 2 * depth + 1);
-            }
-            if next.is_some_and(|next| !same_call(Some(next)) && !parties.contains(&next.id)) {
-                push(Gap::AtEnd(stmt.id), Place::AtEnd(span), 2 * depth + 2);
+    /// A proxy fence: before the meetings and arrivals behind the accesses, and elsewhere.
+    fn fences(&mut self) {
+        let accesses = self.found.others.first().map(|other| other.stmt);
+        let start = self.stmts.iter().position(|(stmt, _)| Some(stmt.id) == accesses).unwrap_or(0);
+        let orders: Vec<(usize, StmtId)> = self
+            .stmts
+            .iter()
+            .enumerate()
+            .filter(|(_, (stmt, _))| self.is_written(stmt) && tells_others(&stmt.kind))
+            .map(|(index, (stmt, _))| (index, stmt.id))
+            .collect();
+        let (earlier, later): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(index, _)| *index < start);
+        for (_, id) in later.into_iter().chain(earlier) {
+            if let Some((gap, place)) = before_stmt(&self.kernel.body, None, id) {
+                self.add(Edit::Insert(gap, vec![proxy_fence()]), Repair::Fence(place));
             }
         }
-        any
+        self.insert(|_| Some(proxy_fence()), Repair::Fence);
     }
 
     /// One statement at each opening.
@@ -180,8 +155,11 @@ impl<'k> Search<'k> {
         let mut kinds = vec![];
         if warps.len() == 1 {
             kinds.push(Sync::Warp);
+            kinds.push(Sync::Threads);
+        } else {
+            kinds.push(Sync::Threads);
+            kinds.push(Sync::Warp);
         }
-        kinds.push(Sync::Threads);
         if self.found.launch.cluster != [1, 1, 1] {
             kinds = vec![Sync::Cluster];
         }
@@ -248,8 +226,12 @@ impl<'k> Search<'k> {
         let wait = StmtKind::BulkWaitGroup { pending: 0, read_only: true };
         let has_commit = self.stmts.iter().any(|(stmt, _)| matches!(stmt.kind, StmtKind::BulkCommitGroup));
         // Behind the commit that is there, or with one.
-        let commits: Vec<&Stmt> =
-            self.stmts.iter().map(|(stmt, _)| *stmt).filter(|stmt| matches!(stmt.kind, StmtKind::BulkCommitGroup)).collect();
+        let commits: Vec<&Stmt> = self
+            .stmts
+            .iter()
+            .map(|(stmt, _)| *stmt)
+            .filter(|stmt| matches!(stmt.kind, StmtKind::BulkCommitGroup))
+            .collect();
         for commit in commits {
             let edit = Edit::Insert(Gap::Behind(commit.id), vec![wait.clone()]);
             let at = Place::Behind(commit.origin.span);
@@ -309,7 +291,8 @@ impl<'k> Search<'k> {
     fn counts(&mut self) {
         let Some(counts) = self.found.counts else { return };
         let threads = u32::try_from(self.found.step.threads.threads.len()).unwrap_or(u32::MAX);
-        let mut tries = vec![counts.expected.saturating_sub(counts.pending), threads, self.found.step.threads.all];
+        let mut tries =
+            vec![self.found.step.threads.all, counts.expected.saturating_sub(counts.pending), threads];
         tries.retain(|count| *count > 0 && *count != counts.expected);
         tries.dedup();
         let named = self.awaited().and_then(root);
@@ -325,8 +308,11 @@ impl<'k> Search<'k> {
                     kind: ExprKind::Const(crate::ir::Const::Int(i128::from(number))),
                     ..count.clone()
                 };
-                let kind =
-                    StmtKind::Barrier { barrier: barrier.clone(), op: BarrierOp::Init { count }, scope: Scope::Block };
+                let kind = StmtKind::Barrier {
+                    barrier: barrier.clone(),
+                    op: BarrierOp::Init { count },
+                    scope: Scope::Block,
+                };
                 let repair = Repair::Count { at: stmt.origin.span, count: number };
                 self.add(Edit::Replace(stmt.id, Box::new(kind)), repair);
             }
@@ -352,7 +338,8 @@ impl<'k> Search<'k> {
     fn arrivals(&mut self) {
         let Some(barrier) = self.awaited() else { return };
         let Some(name) = self.words(barrier) else { return };
-        let arrive = StmtKind::Barrier { barrier: barrier.clone(), op: BarrierOp::Arrive, scope: Scope::Block };
+        let arrive =
+            StmtKind::Barrier { barrier: barrier.clone(), op: BarrierOp::Arrive, scope: Scope::Block };
         self.insert(|_| Some(arrive.clone()), |at| Repair::Arrive { barrier: name.clone(), at });
     }
 
@@ -384,15 +371,22 @@ impl<'k> Search<'k> {
 
     /// The other parity at each wait.
     fn parities(&mut self) {
-        for (stmt, barrier, op, _) in self.operations() {
+        for (stmt, barrier, op, variable) in self.operations() {
             let BarrierOp::Wait { parity } = op else { continue };
             if !self.is_written(stmt) {
                 continue;
             }
             let StmtKind::Barrier { scope, .. } = stmt.kind else { continue };
-            let op = BarrierOp::Wait { parity: flipped(parity) };
-            let kind = StmtKind::Barrier { barrier: barrier.clone(), op, scope };
-            self.add(Edit::Replace(stmt.id, Box::new(kind)), Repair::Parity(stmt.origin.span));
+            let at = stmt.origin.span;
+            let wait = |parity| {
+                let op = BarrierOp::Wait { parity };
+                Edit::Replace(stmt.id, Box::new(StmtKind::Barrier { barrier: barrier.clone(), op, scope }))
+            };
+            self.add(wait(flipped(parity)), Repair::Parity(at));
+            if variable.is_some() {
+                let words = self.parity_words(variable);
+                self.add(wait(parity_of(variable, at)), Repair::ParityOf { at, parity: words });
+            }
         }
     }
 
@@ -444,6 +438,17 @@ fn is_step(kind: &StmtKind) -> bool {
                 op: BarrierOp::Wait { .. } | BarrierOp::Arrive | BarrierOp::ArriveExpectTx { .. },
                 ..
             }
+    )
+}
+
+/// Whether others learn by a statement of what its threads have done.
+fn tells_others(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::Barrier { op: BarrierOp::Arrive | BarrierOp::ArriveToken { .. }, .. }
     )
 }
 

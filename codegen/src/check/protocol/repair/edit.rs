@@ -148,10 +148,7 @@ pub(super) fn plus(operand: &Expr, by: i64) -> Expr {
     }
     let wrapped = i128::from(by).rem_euclid(1 << 32);
     let by = Expr::constant(Const::Int(wrapped), Scalar::U32, operand.span);
-    Expr {
-        kind: ExprKind::Binary(BinaryOp::Add, Box::new(operand.clone()), Box::new(by)),
-        ..operand.clone()
-    }
+    Expr { kind: ExprKind::Binary(BinaryOp::Add, Box::new(operand.clone()), Box::new(by)), ..operand.clone() }
 }
 
 /// `operand ^ 1`.

@@ -6,6 +6,7 @@
 
 mod candidates;
 mod edit;
+mod places;
 
 use self::candidates::{Candidate, candidates};
 use super::explore::{Budget, Judgement, Verdict, judge};

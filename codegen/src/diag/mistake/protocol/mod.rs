@@ -153,7 +153,7 @@ impl Protocol {
         let (code, message, help) = match self.rule {
             ProtocolRule::Deadlock => (
                 Code::Deadlock,
-                format!("{who} {does}{turn} forever{}", self.lacking()),
+                format!("{}{turn}{}", self.waiting(), self.lacking()),
                 "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. in turn",
             ),
             ProtocolRule::Bytes => (
@@ -184,12 +184,18 @@ impl Protocol {
             ),
             ProtocolRule::Fence => (
                 Code::MissingFence,
-                format!("{who} {does} {subject}{turn}, and no proxy fence lies between this and {}", self.other()),
+                format!(
+                    "{who} {does} {subject}{turn}, and no proxy fence lies between this and {}",
+                    self.other()
+                ),
                 "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
             ),
             ProtocolRule::NotVisible => (
                 Code::BarrierInit,
-                format!("{who} {does}{turn}, and the initialisation of {barrier} need not be visible there"),
+                format!(
+                    "{who} {}{turn}, and its initialisation need not be visible there",
+                    self.using(&barrier)
+                ),
                 "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
                  `sync_threads()`, or `sync_cluster()` for other blocks'",
             ),
@@ -235,7 +241,36 @@ impl Protocol {
                 self.launch.numbers.iter().map(|(given, number)| format!("`{given}` = {number}")).collect();
             text = text.note(format!("it happens with {}", numbers.join(", ")));
         }
-        text.help(self.repair.as_ref().map_or_else(|| help.to_owned(), |repair| repair.text(help)))
+        text.help(self.repair.as_ref().map_or_else(|| help.to_owned(), Repair::text))
+    }
+
+    /// Who waits forever, and for what.
+    fn waiting(&self) -> String {
+        let (who, does) = (self.step.threads.name(), self.step.verb());
+        match &self.subject {
+            Some(subject) if self.counts.is_some() => {
+                let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
+                format!("{who} {verb} forever for {}", subject.text())
+            }
+            _ => format!("{who} {does} forever"),
+        }
+    }
+
+    /// What is done with a barrier.
+    fn using(&self, barrier: &str) -> String {
+        let verb = |one: &'static str, all: &'static str| {
+            if self.step.threads.threads.len() == 1 { one } else { all }
+        };
+        match self.step.does {
+            Act::Arrive => format!("{} at {barrier}", verb("arrives", "arrive")),
+            Act::Wait => format!("{} for {barrier}", verb("waits", "wait")),
+            Act::Announce => format!("{} bytes to {barrier}", verb("announces", "announce")),
+            Act::AnnounceAndArrive => {
+                format!("{} bytes to {barrier}, and arrives", verb("announces", "announce"))
+            }
+            Act::IssueCopyThere => format!("issues a copy that completes on {barrier}"),
+            _ => format!("{}: {barrier}", self.step.verb()),
+        }
     }
 
     /// What else takes part, as an access.
@@ -267,15 +302,13 @@ impl Protocol {
     fn lacking(&self) -> String {
         let (Some(subject), Some(counts)) = (&self.subject, self.counts) else { return String::new() };
         let Counts { phase, pending, expected, .. } = counts;
-        let (name, came) = (subject.text(), expected.saturating_sub(pending));
+        let came = expected.saturating_sub(pending);
         match (subject.part, came) {
-            (Some(RingPart::Full), 0) => format!(": nobody fills {name}"),
-            (Some(RingPart::Empty), 0) => format!(": nobody releases {name}"),
-            (Some(RingPart::Empty), _) => {
-                format!(": {name} gets {came} of the {expected} releases that make it empty")
-            }
-            (_, 0) => format!(": nobody arrives at {name} in phase {phase}"),
-            (_, _) => format!(": {name} gets {came} of the {expected} arrivals of phase {phase}"),
+            (Some(RingPart::Full), 0) => ": nobody fills it".to_owned(),
+            (Some(RingPart::Empty), 0) => ": nobody releases it".to_owned(),
+            (Some(RingPart::Empty), _) => format!(": it gets {came} of {expected} releases"),
+            (_, 0) => format!(": nobody arrives there in phase {phase}"),
+            (_, _) => format!(": it gets {came} of the {expected} arrivals of phase {phase}"),
         }
     }
 
@@ -288,7 +321,9 @@ impl Protocol {
             (0, more) => {
                 format!("copies bring {barrier} {more} bytes in phase {phase}, and none are announced for it")
             }
-            (all, 0) => format!("{barrier} is announced {all} bytes in phase {phase}, and no copy brings any"),
+            (all, 0) => {
+                format!("{barrier} is announced {all} bytes in phase {phase}, and no copy brings any")
+            }
             (all, some) => {
                 format!("{barrier} is announced {all} bytes in phase {phase}, and copies bring {some}")
             }
@@ -308,13 +343,22 @@ impl Protocol {
                 format!("{} at {barrier} more often than a phase counts", verb("arrives", "arrive"))
             }
             (Act::ArriveEarly, Some(RingPart::Empty)) => {
-                format!("{} {barrier} again before anybody has waited for the last release", verb("releases", "release"))
+                format!(
+                    "{} {barrier} again before anybody has waited for the last release",
+                    verb("releases", "release")
+                )
             }
             (Act::ArriveEarly, Some(RingPart::Full)) => {
-                format!("{} {barrier} again before anybody has waited for the last filling", verb("fills", "fill"))
+                format!(
+                    "{} {barrier} again before anybody has waited for the last filling",
+                    verb("fills", "fill")
+                )
             }
             (Act::ArriveEarly, _) => {
-                format!("{} at {barrier} before anybody has waited for the last phase", verb("arrives", "arrive"))
+                format!(
+                    "{} at {barrier} before anybody has waited for the last phase",
+                    verb("arrives", "arrive")
+                )
             }
             (Act::InitialiseAgain, _) => {
                 format!("{} {barrier} again, which is in use", verb("initialises", "initialise"))
@@ -327,9 +371,16 @@ impl Protocol {
         }
     }
 
+    /// How often it may be done.
     fn counted(&self) -> String {
-        self.counts.map_or(String::new(), |Counts { phase, expected, .. }| {
-            format!(" (phase {phase}, of {expected} {})", if expected == 1 { "arrival" } else { "arrivals" })
-        })
+        let Some(Counts { expected, .. }) = self.counts else { return String::new() };
+        let is_release =
+            self.subject.as_ref().is_some_and(|subject| matches!(subject.part, Some(RingPart::Empty)));
+        match (is_release, expected) {
+            (true, 1) => ": one release makes it empty".to_owned(),
+            (true, _) => format!(": {expected} releases make it empty"),
+            (false, 1) => ": one arrival completes a phase".to_owned(),
+            (false, _) => format!(": {expected} arrivals complete a phase"),
+        }
     }
 }

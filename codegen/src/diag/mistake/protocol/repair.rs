@@ -52,6 +52,8 @@ pub(crate) enum Repair {
     Bytes { at: Span, more: i64 },
     /// The other parity.
     Parity(Span),
+    /// This parity.
+    ParityOf { at: Span, parity: String },
     /// `arrive_expect_tx` where only bytes are announced.
     ArriveToo(Span),
     /// A step that is there, elsewhere.
@@ -59,8 +61,8 @@ pub(crate) enum Repair {
 }
 
 impl Repair {
-    /// What to write; `general` is what to do if nothing is known.
-    pub(super) fn text(&self, general: &str) -> String {
+    /// What to write.
+    pub(super) fn text(&self) -> String {
         let insert = |words: &str, at: &Place| format!("insert `{words}` {}", at.text());
         let step = match self {
             Self::Fence(at) => insert("fence_proxy_async();", at),
@@ -88,7 +90,8 @@ impl Repair {
                 insert("bulk_commit_group(); bulk_wait_group_read::<0>();", at)
             }
             Self::Pending { at, groups } => {
-                format!("allow no more than {groups} open groups in line {}", at.first_line())
+                let noun = if *groups == 1 { "group" } else { "groups" };
+                format!("let no more than {groups} {noun} stay open in line {}", at.first_line())
             }
             Self::Count { at, count } => format!("initialise it with {count} in line {}", at.first_line()),
             Self::Bytes { at, more } => format!(
@@ -98,13 +101,16 @@ impl Repair {
                 at.first_line()
             ),
             Self::Parity(at) => format!("wait for the other parity in line {}", at.first_line()),
+            Self::ParityOf { at, parity } => {
+                format!("wait for parity `{parity}` in line {}", at.first_line())
+            }
             Self::ArriveToo(at) => format!(
                 "announce with `arrive_expect_tx(..)` in line {}, which arrives as well",
                 at.first_line()
             ),
             Self::Move { from, to } => format!("move line {} {}", from.first_line(), to.text()),
         };
-        format!("{step}, and the kernel is accepted; in general, {general}")
+        format!("{step}: with that the kernel is accepted")
     }
 }
 

@@ -124,6 +124,8 @@ pub(crate) struct Threads {
     pub(crate) all: u32,
     /// The block's rank, in a cluster of several.
     pub(crate) block: Option<u32>,
+    /// Whether it is the one that `elect_one` picks of its warp.
+    pub(crate) elected: bool,
 }
 
 impl Threads {
@@ -132,6 +134,7 @@ impl Threads {
         let of_block = self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"));
         let name = match self.threads.as_slice() {
             [] => "some threads".to_owned(),
+            [one] if self.elected => format!("the elected thread of warp {}", one / WARP_THREADS),
             [one] => format!("thread {one}"),
             all if all.len() as u64 == u64::from(self.all) => "all threads".to_owned(),
             [first, .., last] if (last - first) as usize + 1 == self.threads.len() => {
