@@ -13,7 +13,7 @@ use super::memory::{Record, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
-use crate::ir::{BarrierOp, Expr, LocalId, Stmt, StmtId};
+use crate::ir::{BarrierOp, Expr, ExprKind, LocalId, Stmt, StmtId, Type};
 
 /// Where an mbarrier is: the block and the address.
 pub(super) type At = (usize, u32);
@@ -35,6 +35,17 @@ impl Run<'_, '_> {
         Ok(((self.uniform(&place.block)?, self.uniform(&place.at)?), place.remote))
     }
 
+    /// The first of several barriers, if one is named that is not among them.
+    fn beyond(&mut self, barrier: &Expr) -> Option<At> {
+        let ExprKind::Stage(stages, index) = &barrier.kind else { return None };
+        let Type::Stages(_, len) = stages.ty.local() else { return None };
+        let index = self.numbers(index)?.uniform()?;
+        let index = self.terms.int(index)?;
+        let Value::Place(place) = self.value(stages) else { return None };
+        let at = (place.block.uniform()?, place.at.uniform()?);
+        (index >= i128::from(*len)).then_some(at)
+    }
+
     pub(super) fn mbarrier(&mut self, (block, at): At) -> Option<&mut Mbarrier> {
         self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
     }
@@ -47,6 +58,9 @@ impl Run<'_, '_> {
         op: &BarrierOp,
         scope: Scope,
     ) -> Step<Flow> {
+        if let Some(place) = self.beyond(barrier) {
+            return self.misuse(stmt.id, place, Act::Beyond);
+        }
         let (place, remote) = self.barrier_at(barrier)?;
         if place.0 >= self.blocks.len() {
             return Err(self.unknown(Why::Cluster, barrier.span));
@@ -77,7 +91,7 @@ impl Run<'_, '_> {
             | BarrierOp::ArriveDrop
             | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, place, (op, remote), telling)?,
             BarrierOp::ExpectTx { bytes } => {
-                let bytes = self.small(bytes)?;
+                let bytes = self.bytes(bytes)?;
                 self.usable(stmt.id, place, Act::Announce)?;
                 self.visit(stmt.id, place.0);
                 self.counts_in_order(place, stmt);
@@ -217,7 +231,7 @@ impl Run<'_, '_> {
         match op {
             BarrierOp::ArriveMany { count } => arrival.count = self.small(count)?,
             BarrierOp::ArriveExpectTx { bytes } => {
-                arrival.expect_tx = Some(self.small(bytes)?);
+                arrival.expect_tx = Some(self.bytes(bytes)?);
                 does = Act::AnnounceAndArrive;
             }
             BarrierOp::ArriveDrop => arrival.drop = true,

@@ -67,7 +67,8 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
         Change::Later => stmts.swap(index, index + 1),
         Change::More(by) => {
             if let Some(count) = count_mut(&mut stmts[index].kind) {
-                wrap(count, BinaryOp::Add, by.rem_euclid(1 << 32));
+                let op = if by < 0 { BinaryOp::Sub } else { BinaryOp::Add };
+                wrap(count, op, by.abs());
             }
         }
         Change::MorePending => {

@@ -364,6 +364,10 @@ impl Protocol {
                 format!("{} {barrier} again, which is in use", verb("initialises", "initialise"))
             }
             (Act::InitialiseTogether, _) => format!("initialise {barrier} at the same time: one thread may"),
+            (Act::Beyond, _) => {
+                let (verb, name) = (verb("uses", "use"), self.subject.as_ref().map_or(barrier, |all| &all.name));
+                format!("{verb} a stage of `{name}` that is not there")
+            }
             (Act::WaitWithOther, _) => {
                 format!("{} at {barrier} with the state of another barrier", verb("waits", "wait"))
             }
