@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ptx_sim::FindingKind;
+use ptx_sim::{Finding, FindingKind, Findings};
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check, for_target};
 use tma_codegen::diag::{Code, Diagnostic, Sink};
@@ -27,8 +27,8 @@ pub enum Compiler {
     OtherRule(Code),
     /// Its protocol is wrong, by this rule, with these lines: first the one that is reported.
     Refused(Code, Vec<usize>),
-    /// Not decided.
-    Undecided,
+    /// Not decided, for this reason.
+    Undecided(String),
     /// Right as far as loops were followed.
     Checked,
     /// Right.
@@ -46,6 +46,8 @@ pub enum Simulator {
         seed: u64,
         /// The lines.
         lines: Vec<usize>,
+        /// Whether it is about global memory, whose order the compiler does not judge.
+        is_global: bool,
     },
     /// It computes what it should not.
     OnlyWrong,
@@ -110,7 +112,7 @@ pub fn is_of_protocol(kind: FindingKind) -> bool {
 impl Judged {
     /// Whether the simulator finds that it breaks a rule of the protocol.
     pub fn is_wrong(&self) -> bool {
-        matches!(self.simulator, Simulator::Found { kind, .. } if is_of_protocol(kind))
+        matches!(self.simulator, Simulator::Found { kind, is_global: false, .. } if is_of_protocol(kind))
     }
 
     /// Whether a refusal names the line that was changed, or one that the simulator names.
@@ -176,7 +178,9 @@ fn judged(subject: &Subject, source: &Source, mutant: Mutant, seeds: u64) -> any
     };
     let compiler = match judge(&checked, Budget::MACRO).verdict {
         Verdict::Broken(diagnostic) => Compiler::Refused(diagnostic.code(), lines(&diagnostic)),
-        Verdict::NotDecided(_) => Compiler::Undecided,
+        Verdict::NotDecided(doubts) => {
+            Compiler::Undecided(doubts.first().map_or_else(String::new, |doubt| doubt.why.to_string()))
+        }
         Verdict::CheckedUpTo(_) => Compiler::Checked,
         Verdict::Proved => Compiler::Proved,
     };
@@ -191,7 +195,7 @@ fn judged(subject: &Subject, source: &Source, mutant: Mutant, seeds: u64) -> any
 
 /// Runs the subject's check with other PTX, until something is found.
 fn simulate(subject: &Subject, ptx: &str, seeds: u64) -> anyhow::Result<Simulator> {
-    let first: Arc<Mutex<Option<(FindingKind, Vec<usize>)>>> = Arc::default();
+    let first: Arc<Mutex<Option<Simulator>>> = Arc::default();
     let mut is_wrong = false;
     let outcome = under_seeds(seeds, |device| {
         let (name, ptx, note) = (subject.kernel.name, ptx.to_owned(), Arc::clone(&first));
@@ -199,13 +203,8 @@ fn simulate(subject: &Subject, ptx: &str, seeds: u64) -> anyhow::Result<Simulato
         let device = device.rewriting(move |kernel| (kernel.name == name).then(|| ptx.clone()));
         let device = device.reporting(0, move |kernel, report| {
             let mut note = note.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(finding) = report.findings.iter().next()
-                && kernel.name == name
-                && note.is_none()
-            {
-                let sources = report.findings.iter().flat_map(|finding| &finding.parties);
-                let lines = sources.filter_map(|party| Some(party.site.source?.1 as usize)).collect();
-                *note = Some((finding.kind, lines));
+            if kernel.name == name && note.is_none() {
+                *note = told(&report.findings);
             }
         });
         let Err(error) = (subject.test.run)(&device) else { return Ok(()) };
@@ -220,9 +219,26 @@ fn simulate(subject: &Subject, ptx: &str, seeds: u64) -> anyhow::Result<Simulato
     });
     let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (outcome, first) {
-        (Err(failure), Some((kind, lines))) => Ok(Simulator::Found { kind, seed: failure.seed, lines }),
-        (Err(failure), None) => Err(failure.error),
+        (Err(failure), Some(Simulator::Found { kind, lines, is_global, .. })) => {
+            Ok(Simulator::Found { kind, seed: failure.seed, lines, is_global })
+        }
+        (Err(failure), _) => Err(failure.error),
         (Ok(()), _) if is_wrong => Ok(Simulator::OnlyWrong),
         (Ok(()), _) => Ok(Simulator::Quiet),
     }
+}
+
+/// The first of the findings that is about the protocol, or the first, with the lines of all.
+fn told(findings: &Findings) -> Option<Simulator> {
+    let is_global = |finding: &Finding| finding.message.contains("global memory");
+    let of_protocol = |finding: &&Finding| is_of_protocol(finding.kind) && !is_global(finding);
+    let first = findings.iter().find(of_protocol).or(findings.iter().next())?;
+    let lines = findings.iter().flat_map(lines_of).collect();
+    Some(Simulator::Found { kind: first.kind, seed: 0, lines, is_global: is_global(first) })
+}
+
+/// The lines of the source that a finding of the simulator names.
+pub fn lines_of(finding: &Finding) -> Vec<usize> {
+    let lines = finding.parties.iter().filter_map(|party| Some(party.site.source?.1 as usize));
+    lines.collect()
 }

@@ -8,6 +8,8 @@
 pub mod ir;
 #[cfg(feature = "llvm")]
 pub mod judged;
+#[cfg(feature = "llvm")]
+pub mod judged_table;
 pub mod line;
 pub mod steps;
 pub mod subjects;

@@ -14,8 +14,8 @@ use super::term::{Term, Terms};
 use super::value::{Value, along};
 use crate::check::layout;
 use crate::ir::{
-    BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy, SharedOperand,
-    SharedRange, Stmt, StmtId, StmtKind, TileCopy, TileType, Type,
+    BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy,
+    SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, TileType, Type,
 };
 use crate::limits::WARPGROUP_THREADS;
 

@@ -365,7 +365,8 @@ impl Protocol {
             }
             (Act::InitialiseTogether, _) => format!("initialise {barrier} at the same time: one thread may"),
             (Act::Beyond, _) => {
-                let (verb, name) = (verb("uses", "use"), self.subject.as_ref().map_or(barrier, |all| &all.name));
+                let (verb, name) =
+                    (verb("uses", "use"), self.subject.as_ref().map_or(barrier, |all| &all.name));
                 format!("{verb} a stage of `{name}` that is not there")
             }
             (Act::WaitWithOther, _) => {
