@@ -84,11 +84,13 @@ fn wrong(folder: &Path, source: &Path, right: &str) {
     assert_eq!((&error["code"], &error["line"]), (&"TMA0707".into(), &line.into()), "{data:#}");
 
     // Who trusts a kernel is told and not stopped.
-    let trusted =
-        unfenced.replace("#[tma_kernel(threads = 128)]", "#[tma_kernel(protocol = trusted, threads = 128)]");
+    let trusted = unfenced.replace(
+        "#[tma_kernel(threads = 128)]",
+        "#[tma_kernel(protocol = trusted(\"a test\"), threads = 128)]",
+    );
     fs::write(source, trusted).unwrap();
     let text = printed(folder, "check", 0);
-    has(&text, &["    broken (", "trusted: macro and build script do not judge", "1 broken and trusted"]);
+    has(&text, &["    broken (", "do not judge it: a test\n", "1 broken and trusted"]);
 
     // A rule for a statement is broken, and what else the file has is not judged.
     fs::write(source, right.replace("full.wait(0)", "full.wait(2)")).unwrap();

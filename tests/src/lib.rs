@@ -18,5 +18,7 @@ pub mod mutation;
 pub mod page;
 pub mod parallel;
 pub mod random;
+#[cfg(feature = "llvm")]
+pub mod replay;
 pub mod rounding;
 pub mod sources;

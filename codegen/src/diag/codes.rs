@@ -238,6 +238,8 @@ codes! {
     BlockGone = "TMA0711",
     /// Threads that do not come to a meeting as others do.
     PartedMeeting = "TMA0712",
+    /// An exception from the protocol's rules for which no reason is given.
+    TrustedReason = "TMA0720",
 
     /// A kernel without PTX from the build script.
     MissingPtx = "TMA0901",

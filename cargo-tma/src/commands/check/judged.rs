@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tma_codegen::check::protocol::{self, Budget};
+use tma_codegen::check::protocol::{self, Budget, Verdict};
 use tma_codegen::diag::Diagnostic;
+use tma_codegen::ir::{Kernel, StmtKind, visit};
 use tma_codegen::{Checked, Failure, abi};
 
 use crate::progress;
@@ -20,9 +21,27 @@ pub(super) struct Judged {
     pub(super) line: usize,
     /// The end of the path of its PTX.
     pub(super) ptx: String,
-    /// Whether macro and build script leave its protocol unjudged.
-    pub(super) is_trusted: bool,
+    /// Why macro and build script leave its protocol unjudged, if they do.
+    pub(super) trusted: Option<String>,
+    /// What else it asks to be believed, in the order of its lines.
+    pub(super) exceptions: Vec<Exception>,
     pub(super) report: protocol::Report,
+}
+
+/// Something that a kernel asks to be believed.
+#[derive(Clone, Debug)]
+pub(super) struct Exception {
+    pub(super) line: usize,
+    pub(super) what: Believed,
+}
+
+/// What is believed.
+#[derive(Clone, Debug)]
+pub(super) enum Believed {
+    /// A statement, for this reason.
+    Statement(String),
+    /// A condition, by the text of its line.
+    Assumption(String),
 }
 
 /// A file with kernels that break rules. None of its kernels is judged.
@@ -66,26 +85,54 @@ pub(super) fn judge(files: &[PathBuf], root: &Path, budget: Budget) -> Result<Fo
         }
         let file = path.strip_prefix(root).unwrap_or(path).display().to_string();
         match tma_codegen::check(&file, &source) {
-            Ok(accepted) => checked.extend(accepted.kernels.into_iter().map(|kernel| (file.clone(), kernel))),
+            Ok(accepted) => checked.extend(accepted.kernels.into_iter().map(|kernel| {
+                let exceptions = exceptions(kernel.kernel.kernel(), &source);
+                (file.clone(), kernel, exceptions)
+            })),
             Err(failure) => found.refused.push(refused(file, &failure)),
         }
     }
-    found.kernels = progress::over("following threads through kernels", &checked, |(file, checked)| {
-        Ok::<_, anyhow::Error>(judged(file, checked, budget))
+    found.kernels = progress::over("following threads through kernels", &checked, |(file, checked, exceptions)| {
+        Ok::<_, anyhow::Error>(judged(file, checked, exceptions, budget))
     })?;
     Ok(found)
 }
 
-fn judged(file: &str, checked: &Checked, budget: Budget) -> Judged {
+fn judged(file: &str, checked: &Checked, exceptions: &[Exception], budget: Budget) -> Judged {
     let kernel = checked.kernel.kernel();
+    let mut report = protocol::report(&checked.kernel, budget);
+    if let Verdict::Broken(found) = report.judgement.verdict {
+        // As macro and build script search for it, so that all say the same.
+        let found = protocol::with_missing_step(&checked.kernel, found, Budget::MACRO);
+        report.judgement.verdict = Verdict::Broken(found);
+    }
     Judged {
         name: kernel.path(),
         file: file.to_owned(),
         line: kernel.span.start().line,
         ptx: abi::ptx_file(&kernel.name, kernel.instance.as_deref(), checked.hash),
-        is_trusted: kernel.trusted,
-        report: protocol::report(&checked.kernel, budget),
+        trusted: kernel.trusted.clone(),
+        exceptions: exceptions.to_vec(),
+        report,
     }
+}
+
+/// The statements of a kernel that are not judged, and what it assumes.
+fn exceptions(kernel: &Kernel, source: &str) -> Vec<Exception> {
+    let statements = kernel.trusted_statements().map(|(span, reason)| Exception {
+        line: span.start().line,
+        what: Believed::Statement(reason.to_owned()),
+    });
+    let mut exceptions: Vec<_> = statements.collect();
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Assert { assumed: true, .. } = stmt.kind {
+            let line = stmt.origin.span.start().line;
+            let text = source.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
+            exceptions.push(Exception { line, what: Believed::Assumption(text.to_owned()) });
+        }
+    });
+    exceptions.sort_by_key(|exception| exception.line);
+    exceptions
 }
 
 fn refused(file: String, failure: &Failure) -> Refused {

@@ -5,7 +5,7 @@ use tma_codegen::check::protocol::{Doubt, SharedAccess, Verdict};
 use tma_model::banks::Wavefronts;
 
 use super::super::assembled::Assembled;
-use super::judged::{Fault, Judged, Refused};
+use super::judged::{Believed, Exception, Fault, Judged, Refused};
 use crate::arguments::Deny;
 use crate::output::Output;
 use crate::style::{bad, bold, dim, good, warning};
@@ -103,7 +103,7 @@ impl Tally {
             Verdict::Proved => self.proved += 1,
             Verdict::CheckedUpTo(_) => self.checked += 1,
             Verdict::NotDecided(_) => self.undecided += 1,
-            Verdict::Broken(_) if kernel.is_trusted => self.trusted += 1,
+            Verdict::Broken(_) if kernel.trusted.is_some() => self.trusted += 1,
             Verdict::Broken(_) => self.broken += 1,
         }
         self.conflicts += u32::from(kernel.report.accesses.iter().any(|access| conflicts(access) > 0));
@@ -209,8 +209,15 @@ fn protocol_text(kernel: &Judged) -> String {
             )
         }
     };
-    if kernel.is_trusted {
-        text += "trusted: macro and build script do not judge the protocol\n";
+    if let Some(reason) = &kernel.trusted {
+        text += &format!("trusted, so that macro and build script do not judge it: {reason}\n");
+    }
+    for Exception { line, what } in &kernel.exceptions {
+        let what = match what {
+            Believed::Statement(reason) => format!("a statement is trusted: {reason}"),
+            Believed::Assumption(text) => format!("assumed: {text}"),
+        };
+        text += &format!("{}: {what}\n", place(kernel, *line));
     }
     text
 }
@@ -276,13 +283,18 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
             "ideal": access.worst.map(|worst| worst.ideal),
         })
     });
+    let exceptions = kernel.exceptions.iter().map(|Exception { line, what }| match what {
+        Believed::Statement(reason) => json!({ "line": line, "trusted": reason }),
+        Believed::Assumption(text) => json!({ "line": line, "assumed": text }),
+    });
     json!({
         "kernel": kernel.name,
         "file": kernel.file,
         "line": kernel.line,
         "protocol": {
             "verdict": verdict,
-            "trusted": kernel.is_trusted,
+            "trusted": kernel.trusted,
+            "exceptions": exceptions.collect::<Vec<_>>(),
             "turns": turns,
             "doubts": doubts.collect::<Vec<_>>(),
             "error": error,

@@ -121,6 +121,8 @@ struct Results {
     /// Free decisions of the world that was looked at last, and its turns.
     taken: Vec<bool>,
     turns: u32,
+    /// Whether the last world ended before its end.
+    is_unknown: bool,
     /// Whether a world with as many turns of its loops as go around every ring was looked at.
     is_typical: bool,
 }
@@ -213,7 +215,9 @@ impl Exploration {
             if turns == 0 {
                 open.extend(results.others(0));
             }
-            results.is_typical |= turns == around || results.turns < turns || results.taken.is_empty();
+            // What ended where nothing more can be said says nothing of a typical launch.
+            let is_typical = turns == around || results.turns < turns || results.taken.is_empty();
+            results.is_typical |= is_typical && !results.is_unknown;
             // No loop has an end that is free, or none goes on for so long.
             if results.turns < turns || results.taken.is_empty() {
                 break;
@@ -251,6 +255,7 @@ impl Exploration {
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         (results.taken, results.turns) = (choices.taken, choices.most_turns);
+        results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
         match end {
@@ -286,6 +291,11 @@ impl Exploration {
         found: Found,
     ) -> Option<Box<Diagnostic>> {
         let span = explain::span_of(input, found.at.site.stmt);
+        let mut parties = std::iter::once(&found.at).chain(&found.others);
+        if let Some(trusted) = parties.find(|party| input.code.trusts(party.site.stmt)) {
+            self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
+            return None;
+        }
         let Some(numbers) = launch::find(terms, facts, input.cluster) else {
             self.doubt(Doubt { why: Why::Infeasible, span });
             return None;
@@ -307,7 +317,15 @@ impl Exploration {
         let is_certain = |(failed, _): &(Ended, Box<Diagnostic>)| {
             failed.turns > most || is_typical && !passed.iter().any(|passed| excuses(failed, passed))
         };
-        if let Some(index) = failed.iter().position(is_certain) {
+        // What goes wrong with most turns goes wrong for what a kernel is made for: of the worlds
+        // with that mistake the first has the smallest numbers.
+        let place = |(_, diagnostic): &(Ended, Box<Diagnostic>)| {
+            (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
+        };
+        let typical = failed.iter().filter(|one| is_certain(one)).max_by_key(|(ended, _)| ended.turns);
+        if let Some(typical) = typical.map(place)
+            && let Some(index) = failed.iter().position(|one| is_certain(one) && place(one) == typical)
+        {
             return Some(failed.swap_remove(index).1);
         }
         for (_, diagnostic) in failed {

@@ -12,6 +12,7 @@
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `explore` | all worlds of a kernel |
+//! | `repair` | the step that a wrong kernel lacks |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
@@ -32,6 +33,7 @@ mod linear;
 mod meetings;
 mod memory;
 mod proof;
+mod repair;
 mod run;
 mod slice;
 mod state;
@@ -41,3 +43,4 @@ mod value;
 pub use banks::SharedAccess;
 pub use explore::{Budget, Judgement, Report, Verdict, judge, report};
 pub use finding::{Doubt, Why};
+pub use repair::with_missing_step;

@@ -415,6 +415,7 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         announced: _,
         arrived: _,
         completer: _,
+        crowded: _,
     } = mbarrier;
     to.number(count.phase() & 1);
     [count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]

@@ -1,0 +1,170 @@
+//! Launches of kernels with the numbers of a counterexample, on the simulator and without the
+//! runtime.
+//!
+//! What a counterexample leaves open is small or zero: scalars are 0, elements of slices that the
+//! kernel reads are 0, 1, 2 and 0 again, and the grid has no more blocks than the numbers ask for.
+
+use ptx_sim::tensor_map::{Fill, Mode};
+use ptx_sim::{Arg, Findings, GlobalMemory, LaunchConfig, Module, TensorMap, launch};
+use tma_codegen::check::{CheckedKernel, for_target};
+use tma_codegen::diag::{Counterexample, Given, Sink};
+use tma_codegen::ir::{Axis, Cluster, Param, ParamKind, Scalar};
+use tma_codegen::{Checks, Target, compile_kernel};
+use tma_model::TileType;
+
+/// Elements of a slice where no length is given: more than any of these kernels reads.
+const ELEMENTS: u64 = 1 << 14;
+/// Tiles of a tensor along its outermost dimension, and along each other one.
+const TILES: [u64; 2] = [64, 4];
+/// Thread-instructions of a cluster after which it counts as not ending.
+const INSTRUCTIONS: u64 = 1 << 22;
+
+/// A kernel that can be launched.
+#[derive(Debug)]
+pub struct Replay {
+    module: Module,
+    entry: String,
+    params: Vec<Param>,
+    config: LaunchConfig,
+    example: Counterexample,
+}
+
+impl Replay {
+    /// Compiles a kernel, to be launched with these numbers.
+    ///
+    /// # Errors
+    ///
+    /// A kernel that does not compile, or with parameters that only the runtime makes.
+    pub fn new(path: &str, kernel: CheckedKernel, example: &Counterexample) -> anyhow::Result<Self> {
+        let (params, launch) = (kernel.kernel().params.clone(), kernel.kernel().launch.clone());
+        let dynamic_shared_bytes = kernel.layout().bytes();
+        let target = for_target(kernel, Target::default(), &mut Sink::default());
+        let target = target.ok_or_else(|| anyhow::anyhow!("the kernel is not for the target"))?;
+        let ptx =
+            compile_kernel(path, &target, Checks::Off).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let module = Module::load(&ptx.text).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let cluster = match launch.cluster {
+            Cluster::None => [1; 3],
+            Cluster::Fixed(extents) => extents,
+            Cluster::AtLaunch => example.cluster,
+        };
+        let config = LaunchConfig {
+            grid: grid(example, cluster),
+            block: launch.threads,
+            cluster,
+            dynamic_shared_bytes,
+            instruction_limit: INSTRUCTIONS,
+            host_threads: 1,
+            ..LaunchConfig::default()
+        };
+        Ok(Self { module, entry: ptx.entry, params, config, example: example.clone() })
+    }
+
+    /// What the simulator finds under a seed.
+    ///
+    /// # Errors
+    ///
+    /// A launch that it refuses.
+    pub fn run(&self, seed: u64) -> anyhow::Result<Findings> {
+        let mut memory = GlobalMemory::default();
+        let mut args = vec![];
+        for param in &self.params {
+            args.extend(argument(param, &self.example, &mut memory)?);
+        }
+        let config = LaunchConfig { seed, ..self.config.clone() };
+        let report = launch(&self.module, &mut memory, &self.entry, &config, &args);
+        Ok(report.map_err(|error| anyhow::anyhow!("{error}"))?.findings)
+    }
+}
+
+/// The least grid of whole clusters that has all places that the numbers name.
+fn grid(example: &Counterexample, cluster: [u32; 3]) -> [u32; 3] {
+    let number = |given: Given| {
+        let found = example.numbers.iter().find(|(known, _)| *known == given);
+        found.and_then(|(_, number)| u32::try_from(*number).ok())
+    };
+    let along = |axis: Axis, extent: u32| {
+        let block = number(Given::BlockIdx(axis)).map_or(1, |block| block + 1);
+        let clusters = number(Given::ClusterIdx(axis)).map_or(1, |cluster| (cluster + 1) * extent);
+        number(Given::GridDim(axis)).unwrap_or(1).max(block).max(clusters).next_multiple_of(extent.max(1))
+    };
+    let [x, y, z] = cluster;
+    [along(Axis::X, x), along(Axis::Y, y), along(Axis::Z, z)]
+}
+
+fn argument(param: &Param, example: &Counterexample, memory: &mut GlobalMemory) -> anyhow::Result<Vec<Arg>> {
+    let number = |given: &Given| {
+        let found = example.numbers.iter().find(|(known, _)| known == given);
+        found.map(|(_, number)| *number)
+    };
+    Ok(match param.kind() {
+        Some(ParamKind::Scalar(scalar)) => {
+            let value = number(&Given::Param(param.name.clone())).unwrap_or(0);
+            vec![Arg::Bytes(bytes(value, scalar))]
+        }
+        Some(ParamKind::Global(element)) => {
+            let len = number(&Given::Len(param.name.clone())).and_then(|len| u64::try_from(len).ok());
+            let len = len.filter(|len| *len <= ELEMENTS).unwrap_or(ELEMENTS);
+            let address = memory.allocate(len * u64::from(element.bytes()), false);
+            let address = address.ok_or_else(|| anyhow::anyhow!("no room for `{}`", param.name))?;
+            if !param.written {
+                fill(memory, (address, len), element, |index| {
+                    number(&Given::Element(param.name.clone(), index)).unwrap_or(index % 3)
+                })?;
+            }
+            vec![Arg::Address(address), Arg::Bytes(len.to_le_bytes().into())]
+        }
+        Some(ParamKind::Tiles(tile)) => vec![Arg::Map(tensor(tile, memory)?)],
+        Some(ParamKind::Columns(..) | ParamKind::Maps(_)) | None => {
+            anyhow::bail!("`{}` is made by the runtime alone", param.name)
+        }
+    })
+}
+
+/// Writes the first elements of a slice of integers; floats stay 0.
+fn fill(
+    memory: &mut GlobalMemory,
+    (address, len): (u64, u64),
+    element: Scalar,
+    of: impl Fn(i128) -> i128,
+) -> anyhow::Result<()> {
+    if element.integer_range().is_none() {
+        return Ok(());
+    }
+    let all: Vec<u8> =
+        (0..len.min(1 << 10)).flat_map(|index| bytes(of(i128::from(index)), element)).collect();
+    memory.write(address, &all).map_err(|_| anyhow::anyhow!("memory that was allocated is not there"))
+}
+
+fn bytes(value: i128, scalar: Scalar) -> Vec<u8> {
+    value.to_le_bytes().into_iter().take(scalar.bytes() as usize).collect()
+}
+
+/// A tensor of many tiles, of zeros.
+fn tensor(tile: &TileType, memory: &mut GlobalMemory) -> anyhow::Result<TensorMap> {
+    let element = tile.element.data_type();
+    let box_extents: Vec<u32> = tile.extents.iter().rev().copied().collect();
+    let last = box_extents.len() - 1;
+    let many = |index: usize| TILES[usize::from(index != last)];
+    let extents: Vec<u64> = box_extents.iter().enumerate().map(|(i, n)| u64::from(*n) * many(i)).collect();
+    let mut strides = vec![];
+    let mut bytes = u64::from(tile.element.bytes());
+    for extent in &extents {
+        bytes *= extent;
+        strides.push(bytes);
+    }
+    strides.pop();
+    let address = memory.allocate(bytes, false).ok_or_else(|| anyhow::anyhow!("no room for a tensor"))?;
+    let rank = extents.len();
+    Ok(TensorMap {
+        element,
+        address,
+        extents,
+        byte_strides: strides,
+        mode: Mode::Tiled { box_extents },
+        element_strides: vec![1; rank],
+        interleave: tile.swizzle.interleave(),
+        swizzle: tile.swizzle.pattern(),
+        fill: Fill::Zeros,
+    })
+}

@@ -1,0 +1,174 @@
+//! The protocol checker before the simulator: what it calls wrong goes wrong, with the launch that
+//! it names; what it calls right runs quiet; and of the mutants of all kernels that the simulator
+//! finds wrong it refuses most.
+//!
+//! The results for the mutants are kept in `docs/protocol-mutants.md`, which says how to run all of
+//! them: otherwise it is every [`NTH`].
+#![cfg(feature = "llvm")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ptx_sim::{FindingKind, Findings};
+use tma_codegen::check::CheckedKernel;
+use tma_codegen::check::protocol::{Budget, Verdict, judge};
+use tma_codegen::diag::{Code, Counterexample, Diagnostic, Given};
+use tma_codegen::ir::{ParamKind, Scalar};
+use tma_tests::mutation::judged::{judge_all, lines, lines_of};
+use tma_tests::mutation::judged_table::{Tally, accepted_and_wrong, tables};
+use tma_tests::mutation::subjects::{first_instances, subjects};
+use tma_tests::page;
+use tma_tests::replay::Replay;
+
+/// The page with the results for mutants.
+const PAGE: &str = "protocol-mutants.md";
+/// Of how many mutants one is judged where not all are.
+const NTH: usize = 60;
+/// Seeds that a mutant gets.
+const SEEDS: u64 = 4;
+/// Seeds under which the simulator has to find what is called wrong, and finds nothing in what is
+/// right.
+const REPLAYS: u64 = 8;
+
+fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn kernels(path: &Path) -> anyhow::Result<Vec<CheckedKernel>> {
+    let source = fs::read_to_string(path)?;
+    let accepted =
+        tma_codegen::check("kernels.rs", &source).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    Ok(accepted.kernels.into_iter().map(|checked| checked.kernel).collect())
+}
+
+/// Whether a finding of the simulator is of the rule that the compiler names.
+fn is_same(code: Code, kind: FindingKind) -> bool {
+    use FindingKind as Kind;
+    let kinds: &[Kind] = match code {
+        Code::Deadlock => &[Kind::Deadlock, Kind::InstructionLimit, Kind::DivergentBarrier],
+        Code::PhaseBytes => &[Kind::TransactionBytes, Kind::Deadlock],
+        Code::PhaseArrivals => &[Kind::BarrierMisuse, Kind::Overrun, Kind::DivergentBarrier],
+        Code::SharedRace => &[Kind::Race],
+        Code::ReadBeforeWait => &[Kind::ReadBeforeWait],
+        Code::EarlyRefill => &[Kind::InFlight, Kind::RefillBeforeRelease],
+        Code::MissingFence => &[Kind::MissingProxyFence, Kind::UnfencedRefill],
+        Code::BarrierInit => &[Kind::BarrierNotVisible, Kind::BarrierMisuse],
+        Code::Overrun => &[Kind::Overrun],
+        Code::OpenCopy => &[Kind::Leak],
+        Code::BlockGone => &[Kind::BlockGone],
+        Code::PartedMeeting => &[Kind::DivergentBarrier, Kind::Deadlock],
+        _ => &[],
+    };
+    kinds.contains(&kind)
+}
+
+/// Whether the simulator finds it: the same rule, at one of the lines.
+fn finds(findings: &Findings, diagnostic: &Diagnostic) -> bool {
+    let named = lines(diagnostic);
+    findings.iter().any(|finding| {
+        is_same(diagnostic.code(), finding.kind) && lines_of(finding).iter().any(|line| named.contains(line))
+    })
+}
+
+/// That a launch with the numbers of the counterexample goes wrong as the diagnostic says.
+fn replays(kernel: CheckedKernel, diagnostic: &Diagnostic) -> Result<(), String> {
+    let name = kernel.kernel().path();
+    let example = diagnostic.counterexample().cloned().unwrap_or_default();
+    let replay = Replay::new("kernels.rs", kernel, &example).map_err(|error| format!("{name}: {error}"))?;
+    let mut seen = String::new();
+    for seed in 0..REPLAYS {
+        let found = replay.run(seed).map_err(|error| format!("{name}: {error}"))?;
+        if finds(&found, diagnostic) {
+            return Ok(());
+        }
+        for finding in &found {
+            seen += &format!("\n    seed {seed}: {} in lines {:?}", finding.kind, lines_of(finding));
+        }
+    }
+    let named = lines(diagnostic);
+    Err(format!(
+        "{name}: not found is {} in lines {named:?}, but{seen}\n{}",
+        diagnostic.code(),
+        diagnostic.text()
+    ))
+}
+
+#[test]
+fn every_counterexample_goes_wrong_as_it_says() -> anyhow::Result<()> {
+    let (mut wrong, mut all) = (vec![], 0);
+    for file in ["protocol_waits", "protocol_memory", "protocol_pipelines"] {
+        let path = folder(&format!("codegen/tests/diagnostics/{file}.rs"));
+        for kernel in kernels(&path)? {
+            let Verdict::Broken(diagnostic) = judge(&kernel, Budget::MACRO).verdict else {
+                wrong.push(format!("{file}: {} is not refused", kernel.kernel().name));
+                continue;
+            };
+            all += 1;
+            wrong.extend(replays(kernel, &diagnostic).err());
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(all > 30, "{all} kernels");
+    Ok(())
+}
+
+/// The unusual kernels that are right: each with several numbers of turns.
+#[test]
+fn what_is_right_runs_quiet() -> anyhow::Result<()> {
+    let (mut wrong, mut all) = (vec![], 0);
+    let mut paths: Vec<_> =
+        fs::read_dir(folder("codegen/tests/protocol/right"))?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        for kernel in kernels(&path)? {
+            all += 1;
+            let name = kernel.kernel().path();
+            for number in [0, 1, 2, 5] {
+                let example = all_are(&kernel, number);
+                let replay = Replay::new("kernels.rs", kernel.clone(), &example)?;
+                // What the kernel assumes has to hold.
+                if number == 0 && name == "at_least_one" {
+                    continue;
+                }
+                for seed in 0..2 {
+                    let found = replay.run(seed)?;
+                    let kinds: Vec<_> =
+                        found.iter().map(|finding| (finding.kind, lines_of(finding))).collect();
+                    if !kinds.is_empty() {
+                        wrong.push(format!("{name} with {number}, seed {seed}: {kinds:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(all >= 60, "{all} kernels");
+    Ok(())
+}
+
+/// A launch in which every scalar is this number.
+fn all_are(kernel: &CheckedKernel, number: i128) -> Counterexample {
+    let scalar = |param: &tma_codegen::ir::Param| match param.kind() {
+        Some(ParamKind::Scalar(Scalar::Bool)) => Some((Given::Param(param.name.clone()), number % 2)),
+        Some(ParamKind::Scalar(_)) => Some((Given::Param(param.name.clone()), number)),
+        _ => None,
+    };
+    let numbers = kernel.kernel().params.iter().filter_map(scalar).collect();
+    Counterexample { numbers, cluster: [2, 1, 1] }
+}
+
+#[test]
+fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
+    let subjects = first_instances(&subjects()?, 1);
+    let wants_all = std::env::var("TMA_MUTATIONS").is_ok_and(|value| value == "all");
+    let judged = judge_all(&subjects, if wants_all { 1 } else { NTH }, SEEDS)?;
+    let wrong = accepted_and_wrong(&judged);
+    assert!(wrong.is_empty(), "accepted, and found wrong:\n{}", wrong.join("\n"));
+    if wants_all {
+        let tally = Tally::of(&judged);
+        page::ends_with(PAGE, &tables(&judged))?;
+        assert!(tally.refused * 10 >= tally.wrong * 9, "{} of {} are refused", tally.refused, tally.wrong);
+        assert!(tally.right_line * 100 >= tally.refused * 95, "{} of {}", tally.right_line, tally.refused);
+    }
+    Ok(())
+}
