@@ -184,9 +184,11 @@ pub mod grouped {
                             for warpgroup in unroll(0..2u32) {
                                 let i = warpgroup * 2 + j % 2;
                                 filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
-                                maps.at(mine).store([row + warpgroup * 64, column + j * COLS], outs[i]);
-                                bulk_commit_group();
-                                bulk_wait_group_read::<0>();
+                                if row + warpgroup * 64 < end {
+                                    maps.at(mine).store([row + warpgroup * 64, column + j * COLS], outs[i]);
+                                    bulk_commit_group();
+                                    bulk_wait_group_read::<0>();
+                                }
                                 stored[i].arrive();
                             }
                         }
@@ -215,11 +217,11 @@ pub mod grouped {
                 if row >= end {
                     for _ in 0..steps {
                         let slot = consumer.wait();
+                        sync_warp(); // all lanes have waited, as a multiplication would see to
                         if elect_one() {
                             slot.release_cluster();
                         }
                     }
-                    // What the buffers hold is stored nowhere, since all of it is behind the map.
                     for j in unroll(0..N / COLS) {
                         stored[me * 2 + j % 2].wait((tiles * (N / COLS / 2) + j / 2) & 1 ^ 1);
                         filled[me * 2 + j % 2].arrive();
