@@ -103,7 +103,8 @@ fn ragged_groups_are_multiplied_by_every_tile() -> Result<(), GemmError> {
     let device = Device::open()?;
     for tile in TILES.map(Some) {
         for transpose_b in [false, true] {
-            Case { rows: &RAGGED, behind: 0, nk: [72, 136], transpose_b, tile }.check::<bf16, bf16>(&device)?;
+            Case { rows: &RAGGED, behind: 0, nk: [72, 136], transpose_b, tile }
+                .check::<bf16, bf16>(&device)?;
         }
         let case = Case { rows: &[70, 3, 129], behind: 7, nk: [264, 64], transpose_b: true, tile };
         case.check::<f16, f32>(&device)?;
@@ -213,8 +214,8 @@ fn ends_that_do_not_rise_or_are_beyond_the_rows_stop_the_kernel() -> Result<(), 
     for ends in [[40_u32, 30], [40, 65]] {
         let ends = device.tensor(&ends, [2])?;
         let mut c = device.zeros::<bf16, 2>([64, 16])?;
-        let error = gemm_grouped(&device, &a, &b, &ends, &mut c, GroupedOptions::default())
-            .expect_err("wrong ends");
+        let error =
+            gemm_grouped(&device, &a, &b, &ends, &mut c, GroupedOptions::default()).expect_err("wrong ends");
         assert!(error.to_string().contains("`ends` do not rise"), "{error}");
     }
     Ok(())

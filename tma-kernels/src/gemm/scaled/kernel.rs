@@ -96,7 +96,7 @@ pub mod scaled {
         let steps = k.div_ceil(128);
         let clusters = (grid_dim().x / WIDE) as usize;
         if warpgroup_idx() == 0 {
-            setmaxnreg_dec::<40>();
+            setmaxnreg_dec::<56>();
             if warp_idx() == 0 {
                 if elect_one() {
                     let mut producer = ring.producer();
@@ -122,23 +122,18 @@ pub mod scaled {
                     let column = (WIDE * at[1] + block_in_cluster().x) * 128;
                     for first in (0..steps).step_by(BATCH as usize) {
                         let step = min(first + lane % 4, steps - 1);
-                        let mut of_b = 1.0;
+                        // Asked for before the buffer is free: while those before are used.
+                        let mut made = [1.0; 8];
                         if scales_b.len() > 0 {
-                            of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);
+                            let of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);
+                            for i in unroll(0..8u32) {
+                                let row = min(row + i * 16, m - 1);
+                                made[i as usize] = scales_a.get(row * along_m + step * along_k) * of_b;
+                            }
                         }
                         taken[batch % 2].wait(batch / 2 & 1 ^ 1);
-                        for half in 0..2 {
-                            let mut of_a = [1.0; 4];
-                            if scales_b.len() > 0 {
-                                for i in unroll(0..4u32) {
-                                    let row = min(row + half * 64 + i * 16, m - 1);
-                                    of_a[i as usize] = scales_a.get(row * along_m + step * along_k);
-                                }
-                            }
-                            for i in unroll(0..4u32) {
-                                let to = lane % 4 * 128 + half * 64 + i * 16 + lane / 4;
-                                factors[batch % 2].set(to, of_a[i as usize] * of_b);
-                            }
+                        for i in unroll(0..8u32) {
+                            factors[batch % 2].set(lane % 4 * 128 + i * 16 + lane / 4, made[i as usize]);
                         }
                         sync_warp();
                         if elect_one() {
@@ -149,7 +144,7 @@ pub mod scaled {
                 }
             }
         } else {
-            setmaxnreg_inc::<232>();
+            setmaxnreg_inc::<224>();
             let me = warpgroup_idx() - 1;
             let leader = thread_idx().x % 128 == 0;
             let mut consumer = ring.consumer();

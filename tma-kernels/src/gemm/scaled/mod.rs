@@ -5,7 +5,8 @@ pub mod kernel;
 use super::{GemmError, choose};
 use kernel::scaled;
 use tma_runtime::launch::{
-    Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch, resident_blocks,
+    Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch,
+    resident_blocks,
 };
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
