@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch's attention and grouped GEMM, in rounds with the kernels of this repository.
+"""PyTorch's attention, grouped GEMM and scaled GEMM, in rounds with the kernels of this repository.
 
     ./torch_rivals.py attention --ours ./tma-gpu-bench
     ./torch_rivals.py grouped
+    ./torch_rivals.py scaled
 """
 
 import argparse
@@ -27,6 +28,9 @@ BACKENDS = {
 # N and K of each group: the two products of an expert.
 GROUPED = [(4096, 7168), (7168, 2048)]
 GROUPS = [8, 64]
+# M, N and K of products with scales.
+SCALED = [(4096, 7168, 2048), (8192, 7168, 7168), (4096, 4096, 7168), (4096, 7168, 16384), (128, 7168, 2048)]
+BLOCK = 128
 
 
 def normal(*shape):
@@ -94,9 +98,46 @@ def grouped(args):
             rounds.race("grouped/bf16", (groups, n, k), contestants, args.rounds, {"rows": sum(rows)})
 
 
+def quantised(rows, columns, height):
+    """e4m3, with a scale for each `height` rows and 128 columns, and what both stand for."""
+    numbers = torch.randn(rows // height, height, columns // BLOCK, BLOCK, device="cuda")
+    scales = numbers.abs().amax((1, 3), keepdim=True) / torch.finfo(torch.float8_e4m3fn).max
+    elements = (numbers / scales).to(torch.float8_e4m3fn)
+    meant = elements.float() * scales
+    return elements.view(rows, columns), scales.view(rows // height, -1), meant.view(rows, columns)
+
+
+def scaled(args):
+    one = torch.ones((), device="cuda")
+    for m, n, k in SCALED:
+        (a, of_a, a_meant), (b, of_b, b_meant) = quantised(m, k, 1), quantised(n, k, BLOCK)
+        # As cuBLASLt takes them: along M for A, along K for B.
+        scales = of_a.t().contiguous().t(), of_b.t()
+        wanted = a_meant[:64].double() @ b_meant.double().t()
+        contestants = []
+        for name, (scale_a, scale_b), fast in (
+            ("cublaslt_scaled", scales, False),
+            ("cublaslt_fast", (one, one), True),
+            ("cublaslt_promoted", (one, one), False),
+        ):
+            def launch(scale_a=scale_a, scale_b=scale_b, fast=fast):
+                return torch._scaled_mm(a, b.t(), scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
+            try:
+                found = launch()
+            except (RuntimeError, ValueError) as error:
+                print(f"without {name}: {str(error).splitlines()[0]}", file=sys.stderr)
+                continue
+            # bf16 rounds by 2^-9, the tensor cores by some 2^-13 of the greatest product.
+            if name == "cublaslt_scaled" and (found[:64] - wanted).norm() > wanted.norm() / 200:
+                print(f"{name} is wrong", file=sys.stderr)
+                continue
+            contestants.append(rounds.Theirs(name, launch, 2 * m * n * k, args.slice_ms))
+        rounds.race("scaled/e4m3", (m, n, k), contestants, args.rounds)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("benchmark", choices=["attention", "grouped"])
+    parser.add_argument("benchmark", choices=["attention", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
     parser.add_argument("--kernels", default="example", help="which of our kernels")
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], default=LENGTHS)
@@ -106,7 +147,7 @@ def main():
     if not torch.cuda.is_available():
         rounds.missing("PyTorch sees no GPU", "run this on a machine with one, with PyTorch for CUDA")
     torch.manual_seed(1)
-    {"attention": attention, "grouped": grouped}[args.benchmark](args)
+    {"attention": attention, "grouped": grouped, "scaled": scaled}[args.benchmark](args)
 
 
 if __name__ == "__main__":

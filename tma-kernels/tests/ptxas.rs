@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::scaled::kernel::scaled;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
 fn ptxas() -> PathBuf {
@@ -21,7 +23,8 @@ fn every_instance_of_the_products_is_assembled_without_spills() {
     let ptxas = ptxas();
     let file = env::temp_dir().join(format!("tma-kernels-{}.ptx", std::process::id()));
     let mut complaints = vec![];
-    for kernel in product::plain::INSTANCES.iter().chain(&product::full::INSTANCES) {
+    let products = product::plain::INSTANCES.iter().chain(&product::full::INSTANCES);
+    for kernel in products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES) {
         fs::write(&file, kernel.ptx).expect("the folder for temporary files can be written to");
         let mut command = Command::new(&ptxas);
         command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);

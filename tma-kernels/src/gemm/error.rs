@@ -33,6 +33,34 @@ pub enum GemmError {
         instead: &'static str,
     },
 
+    /// The matrices of a scaled product, or their scales, do not fit each other.
+    Scaled {
+        /// Which one does not fit, such as `B`.
+        matrix: &'static str,
+        /// Its shape.
+        found: [usize; 2],
+        /// The shape that the others ask for.
+        wanted: [usize; 2],
+    },
+
+    /// The tensors of a product of groups do not fit each other.
+    Grouped {
+        /// Which one does not fit, such as `B`.
+        tensor: &'static str,
+        /// Its shape.
+        found: Vec<usize>,
+        /// The shape that the others ask for.
+        wanted: Vec<usize>,
+    },
+
+    /// There are more groups than a kernel has room for.
+    Groups {
+        /// How many there are.
+        groups: usize,
+        /// How many there may be.
+        most: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -43,6 +71,8 @@ impl GemmError {
         match self {
             Self::Shape { .. } | Self::TooLarge { .. } => "TMA0546",
             Self::Instance { .. } => "TMA0547",
+            Self::Scaled { .. } => "TMA0557",
+            Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -86,6 +116,23 @@ impl std::fmt::Display for GemmError {
             Self::Instance { types, what, instead } => {
                 write!(f, "{code}: no kernel multiplies `{types}` with {what}: {instead}")
             }
+            Self::Scaled { matrix, found, wanted } => write!(
+                f,
+                "{code}: a scaled product C = A · Bᵀ takes M × N, M × K and N × K elements, a scale for each \
+                 128 columns of K of a row of A, and for each 128 × 128 elements of B, but the shape of \
+                 {matrix} is {found:?}, where the others ask for {wanted:?}: pass what fits"
+            ),
+            Self::Grouped { tensor, found, wanted } => write!(
+                f,
+                "{code}: a product of groups takes a C of M × N, an A of M × K, and for each group K × N \
+                 elements of B and an end, but the shape of {tensor} is {found:?}, where the others ask for \
+                 {wanted:?}: pass what fits, or set `transpose_b` if B is stored the other way"
+            ),
+            Self::Groups { groups, most } => write!(
+                f,
+                "{code}: a product takes at most {most} groups, but there are {groups}: multiply some of \
+                 them, and then the others, with views of B and of `ends`"
+            ),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -95,7 +142,12 @@ impl std::error::Error for GemmError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Runtime(error) => Some(error),
-            Self::Shape { .. } | Self::TooLarge { .. } | Self::Instance { .. } => None,
+            Self::Shape { .. }
+            | Self::TooLarge { .. }
+            | Self::Instance { .. }
+            | Self::Scaled { .. }
+            | Self::Grouped { .. }
+            | Self::Groups { .. } => None,
         }
     }
 }

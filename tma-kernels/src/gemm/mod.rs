@@ -18,12 +18,16 @@
 
 pub mod choose;
 mod error;
+pub mod grouped;
 mod instances;
 pub mod kernel;
+pub mod scaled;
 mod types;
 
 pub use choose::{Choice, Tile};
 pub use error::GemmError;
+pub use grouped::{GroupedOptions, gemm_grouped};
+pub use scaled::{Promoted, Scales, gemm_scaled};
 pub use types::Product;
 
 use choose::Problem;

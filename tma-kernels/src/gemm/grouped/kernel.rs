@@ -1,0 +1,256 @@
+//! The kernel that multiplies groups of rows, each by its own matrix.
+
+use tma_runtime::tma_module;
+
+/// C = A · B for groups of rows of A and C, of which each has its own B: N × K or, if `MN_B`, K × N.
+///
+/// Group g is the rows from `ends[g - 1]`, of the first one from 0, up to `ends[g]`. Its tiles begin
+/// at its first row, whatever that is, and a tile's rows behind its last are computed with those of
+/// the next group and not stored: the map that C is stored through ends with the group. A warp makes
+/// that map, and stores; another one loads. Two warpgroups multiply 64 × `N` elements each,
+/// and leave out what is wholly behind the group.
+#[tma_module]
+pub mod grouped {
+    use tma_runtime::prelude::*;
+
+    /// More groups would not fit in shared memory.
+    const MOST_GROUPS: u32 = 512;
+
+    /// Goes on to the group of `unit`: `at` has the group, its first unit and its first row. With
+    /// `WHOLE` all lanes of the warp call it, and what is read becomes a uniform register.
+    #[tma_device]
+    fn seek<const WHOLE: bool>(
+        at: &mut [u32; 3],
+        unit: u32,
+        groups: u32,
+        ends: SharedArray<u32, MOST_GROUPS>,
+        extents: [u32; 2],
+    ) -> u32 {
+        let mut end = 0;
+        while at[0] < groups {
+            end = ends.get(at[0]);
+            if WHOLE {
+                end = warp_reduce_max(end);
+            }
+            let units = (end - at[2]).div_ceil(extents[0]) * extents[1];
+            if unit - at[1] < units {
+                break;
+            }
+            at[0] += 1;
+            at[1] += units;
+            at[2] = end;
+        }
+        end
+    }
+
+    /// Row and column of the cluster's tile, in tiles. Each column of tiles begins one further down:
+    /// else those that end early, at the group's end, would always be the same cluster's.
+    #[tma_device]
+    fn place(inside: u32, down: u32) -> [u32; 2] {
+        [(inside + inside / down) % down, inside / down]
+    }
+
+    /// Rows after the last group are not written.
+    #[tma_kernel(threads = 384, cluster = [WIDE, TALL], unchecked, instances(
+        (AB, C, COLS) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), bf16_f32 = (bf16, f32, 32), f16_f32 = (f16, f32, 32)],
+        (WIDE, TALL, N, STAGES, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
+            pair_nt = (1, 2, 256, 4, 128, false, 256, 64, 128),
+            pair_nn = (1, 2, 256, 4, 128, true, 64, 256, 32),
+            beside_nt = (2, 1, 128, 6, 64, false, 128, 64, 128),
+            beside_nn = (2, 1, 128, 6, 64, true, 64, 128, 64),
+        ];
+    ))]
+    pub fn rows<
+        AB,
+        C,
+        const COLS: u32,
+        const WIDE: u32,
+        const TALL: u32,
+        const N: u32,
+        const STAGES: u32,
+        const SLICE_A: u32,
+        const MN_B: bool,
+        const ROWS_B: u32,
+        const COLS_B: u32,
+        const SLICE_B: u32,
+    >(
+        a: TensorMap<Tile<AB, Shape2<SLICE_A, 64>, Swizzle128>>,
+        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, COLS_B>, Swizzle128>>,
+        c: TensorMap<Tile<C, Shape2<64, COLS>, Swizzle128>>,
+        maps: Maps<Tile<C, Shape2<64, COLS>, Swizzle128>>,
+        row_ends: Global<u32>,
+        groups: u32,
+        m: u32,
+        n: u32,
+        k: u32,
+    ) where
+        AB: Multiply<AB, f32>,
+        C: TileElement,
+        f32: StoreAs<C>,
+        Tile<AB, Shape2<64, 64>, Swizzle128>: Left<64, 64, Element = AB>,
+        Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, 64, Element = AB>,
+    {
+        let ring: Pipeline<
+            (Tile<AB, Shape2<128, 64>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
+            STAGES,
+        > = shared();
+        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two a warpgroup
+        let map: SharedMap<Tile<C, Shape2<64, COLS>, Swizzle128>> = shared();
+        let ends: SharedArray<u32, MOST_GROUPS> = shared();
+        let known: Barrier = shared();
+        let filled: Stages<Barrier, 4> = shared();
+        let stored: Stages<Barrier, 4> = shared();
+        if thread_idx().x == 0 {
+            a.prefetch_descriptor();
+            b.prefetch_descriptor();
+            ring.init(WIDE * TALL * 8); // each warp that multiplies, in both blocks
+            known.init(32);
+            for i in 0..4 {
+                filled[i].init(128);
+                stored[i].init(1);
+            }
+            fence_barrier_init();
+        }
+        sync_cluster();
+
+        let across = n.div_ceil(WIDE * N);
+        let steps = k.div_ceil(64);
+        let clusters = grid_dim().x / WIDE;
+        let mut at = [0u32; 3];
+        let mut unit = cluster_idx().x;
+        if warpgroup_idx() == 0 {
+            setmaxnreg_dec::<40>();
+            if warp_idx() == 0 {
+                known.wait(0);
+                if elect_one() {
+                    let mut producer = ring.producer();
+                    loop {
+                        let end = seek::<false>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                        if at[0] == groups {
+                            break;
+                        }
+                        let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
+                        let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128;
+                        let column = (WIDE * tile[1] + block_in_cluster().x) * N;
+                        for step in 0..steps {
+                            let slot = producer.acquire();
+                            let of_b =
+                                if MN_B { [at[0], step * 64, column] } else { [at[0], column, step * 64] };
+                            a.load_sliced(slot.0, [row, step * 64], slot.barrier(), ClusterAxis::X);
+                            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                        }
+                        unit += clusters;
+                    }
+                    producer.drain();
+                }
+            } else if warp_idx() == 1 {
+                for group in (lane_idx()..groups).step_by(32) {
+                    let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
+                    let end = row_ends.get(group);
+                    assert!(start <= end && end <= m, "`ends` do not rise, or are beyond the rows of A");
+                    ends.set(group, end);
+                }
+                known.arrive();
+                known.wait(0);
+                let leader = lane_idx() == 0;
+                let mine = block_idx().y * grid_dim().x + block_idx().x;
+                if leader {
+                    map.copy_from(c);
+                }
+                let mut clipped = 0u32;
+                let mut tiles = 0u32;
+                loop {
+                    let end = seek::<false>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                    if at[0] == groups {
+                        break;
+                    }
+                    let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
+                    let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128;
+                    let column = (WIDE * tile[1] + block_in_cluster().x) * N;
+                    if clipped != end {
+                        clipped = end;
+                        if leader {
+                            bulk_wait_group::<0>(); // no store reads the map that is replaced
+                            map.set_extent::<0>(end);
+                        }
+                        sync_warp();
+                        map.publish(maps, mine);
+                        if leader {
+                            maps.acquire(mine);
+                        }
+                    }
+                    if leader {
+                        for j in unroll(0..N / COLS) {
+                            for warpgroup in unroll(0..2u32) {
+                                let i = warpgroup * 2 + j % 2;
+                                filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
+                                if row + warpgroup * 64 < end {
+                                    maps.at(mine).store([row + warpgroup * 64, column + j * COLS], outs[i]);
+                                    bulk_commit_group();
+                                    bulk_wait_group_read::<0>();
+                                }
+                                stored[i].arrive();
+                            }
+                        }
+                    }
+                    tiles += 1;
+                    unit += clusters;
+                }
+                if leader {
+                    bulk_wait_group::<0>();
+                }
+            }
+        } else {
+            setmaxnreg_inc::<232>();
+            let me = warpgroup_idx() - 1;
+            let mut tiles = 0u32;
+            known.wait(0);
+            let mut consumer = ring.consumer();
+            loop {
+                let end = seek::<true>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                if at[0] == groups {
+                    break;
+                }
+                let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
+                let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128 + me * 64;
+                unit += clusters;
+                if row >= end {
+                    for _ in 0..steps {
+                        let slot = consumer.wait();
+                        sync_warp(); // all lanes have waited, as a multiplication would see to
+                        if elect_one() {
+                            slot.release_cluster();
+                        }
+                    }
+                    for j in unroll(0..N / COLS) {
+                        stored[me * 2 + j % 2].wait((tiles * (N / COLS / 2) + j / 2) & 1 ^ 1);
+                        filled[me * 2 + j % 2].arrive();
+                    }
+                    tiles += 1;
+                    continue;
+                }
+                let mut sum = Accumulator::<f32, 64, N>::zero();
+                let slot = consumer.wait();
+                let mut flight = sum.mma(slot.0.band::<64>(me), slot.1.t_if::<MN_B>(), slot);
+                for _ in 1..steps {
+                    let slot = consumer.wait();
+                    let done = flight.mma(slot.0.band::<64>(me), slot.1.t_if::<MN_B>(), slot);
+                    if elect_one() {
+                        done.release_cluster();
+                    }
+                }
+                let last = flight.wait();
+                if elect_one() {
+                    last.release_cluster();
+                }
+                for j in unroll(0..N / COLS) {
+                    stored[me * 2 + j % 2].wait((tiles * (N / COLS / 2) + j / 2) & 1 ^ 1);
+                    sum.columns::<COLS>(j).store(outs[me * 2 + j % 2]);
+                    fence_proxy_async();
+                    filled[me * 2 + j % 2].arrive();
+                }
+                tiles += 1;
+            }
+        }
+    }
+}

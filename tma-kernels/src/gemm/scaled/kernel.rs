@@ -1,0 +1,217 @@
+//! The kernel that multiplies `e4m3` and promotes its sums.
+
+use tma_runtime::tma_module;
+
+/// C = A · Bᵀ, where A is M × K, B is N × K, and both have scales.
+///
+/// The tensor cores keep 13 bits of a sum of `e4m3` after the point. So the sums of each 128 columns
+/// of K are added to others in `f32`, multiplied by the scales of their row of A and of their block
+/// of B. A warpgroup computes 64 × 128 elements, and has two such parts under way: it promotes one
+/// while the tensor cores are at the other.
+///
+/// In the warpgroup that does not multiply, one warp loads tiles. Two multiply scales, and leave the
+/// factors of the rows in shared memory: threads that multiply would lose their uniform registers to
+/// the branches of bounds checks (`docs/gemm.md`, "Branches that differ").
+#[tma_module]
+pub mod scaled {
+    use tma_runtime::prelude::*;
+
+    /// Steps of 128 columns of K whose factors are made at a time: a lane of four has one of them.
+    const BATCH: u32 = 4;
+
+    /// Row and column of a cluster's tile, in bands of `band` rows.
+    #[tma_device]
+    fn place(unit: u32, down: u32, across: u32, band: u32) -> [u32; 2] {
+        let first = unit / (band * across) * band;
+        let height = min(down - first, band);
+        let inside = unit % (band * across);
+        [first + inside % height, inside / height]
+    }
+
+    /// The factors of this thread's two rows in a step, where `row` is the first.
+    #[tma_device]
+    fn factors_of(factors: SharedArray<f32, { 128 * BATCH }>, step: u32, row: u32) -> [f32; 2] {
+        let at = step % BATCH * 128 + row;
+        [factors.get(at), factors.get(at + 8)]
+    }
+
+    /// Adds the part of a step to the sums.
+    #[tma_device]
+    fn promote(sum: &mut Accumulator<f32, 64, 128>, part: &Accumulator<f32, 64, 128>, factors: [f32; 2]) {
+        for i in unroll(0..sum.len()) {
+            sum[i] = fma(part[i], factors[sum.row(i)], sum[i]);
+        }
+    }
+
+    /// Without elements in `scales_b`, all scales are 1. Those of A are `strides` apart along M and K.
+    #[tma_kernel(threads = 384, cluster = [WIDE, TALL], unchecked, instances(
+        (C, COLS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
+        (WIDE, TALL, SLICE_A, SLICE_B) in [tall = (1, 2, 128, 64), wide = (2, 1, 64, 128)],
+    ))]
+    pub fn promoted<
+        C,
+        const COLS: u32,
+        const WIDE: u32,
+        const TALL: u32,
+        const SLICE_A: u32,
+        const SLICE_B: u32,
+    >(
+        a: TensorMap<Tile<e4m3, Shape2<SLICE_A, 128>, Swizzle128>>,
+        b: TensorMap<Tile<e4m3, Shape2<SLICE_B, 128>, Swizzle128>>,
+        c: TensorMap<Tile<C, Shape2<64, COLS>, Swizzle128>>,
+        scales_a: Global<f32>,
+        scales_b: Global<f32>,
+        m: u32,
+        n: u32,
+        k: u32,
+        along_m: u32,
+        along_k: u32,
+        band: u32,
+    ) where
+        C: TileElement,
+        f32: StoreAs<C>,
+    {
+        let ring: Pipeline<
+            (Tile<e4m3, Shape2<128, 128>, Swizzle128>, Tile<e4m3, Shape2<128, 128>, Swizzle128>),
+            5,
+        > = shared();
+        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared();
+        let factors: Stages<SharedArray<f32, { 128 * BATCH }>, 2> = shared();
+        let ready: Stages<Barrier, 2> = shared();
+        let taken: Stages<Barrier, 2> = shared();
+        if thread_idx().x == 0 {
+            a.prefetch_descriptor();
+            b.prefetch_descriptor();
+            ring.init(WIDE * TALL * 8); // each warp that multiplies, in both blocks
+            for i in 0..2 {
+                ready[i].init(2); // each warp that makes factors
+                taken[i].init(8); // each warp that multiplies
+            }
+            fence_barrier_init();
+        }
+        sync_cluster();
+
+        let down = m.div_ceil(TALL * 128);
+        let across = n.div_ceil(WIDE * 128);
+        let steps = k.div_ceil(128);
+        let clusters = (grid_dim().x / WIDE) as usize;
+        if warpgroup_idx() == 0 {
+            setmaxnreg_dec::<56>();
+            if warp_idx() == 0 {
+                if elect_one() {
+                    let mut producer = ring.producer();
+                    for unit in (cluster_idx().x..down * across).step_by(clusters) {
+                        let at = place(unit, down, across, band);
+                        let row = (TALL * at[0] + block_in_cluster().y) * 128;
+                        let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+                        for step in 0..steps {
+                            let slot = producer.acquire();
+                            a.load_sliced(slot.0, [row, step * 128], slot.barrier(), ClusterAxis::X);
+                            b.load_sliced(slot.1, [column, step * 128], slot.barrier(), ClusterAxis::Y);
+                        }
+                    }
+                    producer.drain();
+                }
+            } else if warp_idx() < 3 {
+                // A lane has one step of four, and every 16th row.
+                let lane = thread_idx().x - 32;
+                let mut batch = 0u32;
+                for unit in (cluster_idx().x..down * across).step_by(clusters) {
+                    let at = place(unit, down, across, band);
+                    let row = (TALL * at[0] + block_in_cluster().y) * 128 + lane / 4;
+                    let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+                    for first in (0..steps).step_by(BATCH as usize) {
+                        let step = min(first + lane % 4, steps - 1);
+                        // Asked for before the buffer is free: while those before are used.
+                        let mut made = [1.0; 8];
+                        if scales_b.len() > 0 {
+                            let of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);
+                            for i in unroll(0..8u32) {
+                                let row = min(row + i * 16, m - 1);
+                                made[i as usize] = scales_a.get(row * along_m + step * along_k) * of_b;
+                            }
+                        }
+                        taken[batch % 2].wait(batch / 2 & 1 ^ 1);
+                        for i in unroll(0..8u32) {
+                            factors[batch % 2].set(lane % 4 * 128 + i * 16 + lane / 4, made[i as usize]);
+                        }
+                        sync_warp();
+                        if elect_one() {
+                            ready[batch % 2].arrive();
+                        }
+                        batch += 1;
+                    }
+                }
+            }
+        } else {
+            setmaxnreg_inc::<224>();
+            let me = warpgroup_idx() - 1;
+            let leader = thread_idx().x % 128 == 0;
+            let mut consumer = ring.consumer();
+            let mut batch = 0u32;
+            for unit in (cluster_idx().x..down * across).step_by(clusters) {
+                let at = place(unit, down, across, band);
+                let row = (TALL * at[0] + block_in_cluster().y) * 128 + me * 64;
+                let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+                let mut sum = Accumulator::<f32, 64, 128>::zero();
+                let mine = me * 64 + sum.at(0)[0];
+                for first in (0..steps).step_by(BATCH as usize) {
+                    let now = factors[batch % 2];
+                    ready[batch % 2].wait(batch / 2 & 1);
+                    let end = min(first + BATCH, steps);
+                    for step in (first..end).step_by(2) {
+                        let slot = consumer.wait();
+                        let mut part = Accumulator::<f32, 64, 128>::zero();
+                        let flight = part.mma(slot.0.band::<64>(me), slot.1, slot);
+                        let of_part = factors_of(now, step, mine);
+                        if step + 1 < end {
+                            let slot = consumer.wait();
+                            let mut next = Accumulator::<f32, 64, 128>::zero();
+                            let second = next.mma(slot.0.band::<64>(me), slot.1, slot);
+                            let of_next = factors_of(now, step + 1, mine);
+                            let done = flight.wait();
+                            if elect_one() {
+                                done.release_cluster();
+                            }
+                            promote(&mut sum, &part, of_part);
+                            let done = second.wait();
+                            if elect_one() {
+                                done.release_cluster();
+                            }
+                            promote(&mut sum, &next, of_next);
+                        } else {
+                            let done = flight.wait();
+                            if elect_one() {
+                                done.release_cluster();
+                            }
+                            promote(&mut sum, &part, of_part);
+                        }
+                    }
+                    sync_warp();
+                    if elect_one() {
+                        taken[batch % 2].arrive();
+                    }
+                    batch += 1;
+                }
+
+                for j in unroll(0..128 / COLS) {
+                    let out = outs[me * 2 + j % 2];
+                    if leader {
+                        bulk_wait_group_read::<1>(); // the last store from this buffer has read it
+                    }
+                    sync_warpgroup();
+                    sum.columns::<COLS>(j).store(out);
+                    fence_proxy_async();
+                    sync_warpgroup();
+                    if leader {
+                        c.store([row, column + j * COLS], out);
+                        bulk_commit_group();
+                    }
+                }
+            }
+            if leader {
+                bulk_wait_group::<0>();
+            }
+        }
+    }
+}

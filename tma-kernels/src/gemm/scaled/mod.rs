@@ -1,0 +1,170 @@
+//! Products of `e4m3` whose sums are promoted, and scaled as DeepSeek's models scale them.
+
+pub mod kernel;
+
+use super::{GemmError, choose};
+use kernel::scaled;
+use tma_runtime::launch::{
+    Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch,
+    resident_blocks,
+};
+use tma_runtime::prelude::*;
+use tma_runtime::{Error, Scalar};
+
+/// Columns of K, and rows of B, that have a scale in common.
+const BLOCK: usize = 128;
+
+/// What elements of `e4m3` are multiplied by: an element of A by that of its row and of its 128
+/// columns, an element of B by that of its 128 × 128 elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Scales<'a> {
+    /// M × K / 128, rounded up: rows one after the other, or, by the strides of the view, columns.
+    pub a: TensorView<'a, f32, 2>,
+    /// N / 128 × K / 128, both rounded up.
+    pub b: TensorView<'a, f32, 2>,
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for tma_runtime::prelude::bf16 {}
+    impl Sealed for f32 {}
+}
+
+/// What a scaled product is stored as: `bf16` or `f32`.
+#[diagnostic::on_unimplemented(
+    message = "no scaled product is stored as `{Self}`",
+    label = "neither `bf16` nor `f32`"
+)]
+pub trait Promoted: Scalar + sealed::Sealed {
+    /// The kernels for clusters above each other and side by side.
+    #[doc(hidden)]
+    const KERNELS: [&'static KernelSpec; 2];
+}
+
+impl Promoted for bf16 {
+    const KERNELS: [&'static KernelSpec; 2] =
+        [&scaled::promoted::bf16_tall::SPEC, &scaled::promoted::bf16_wide::SPEC];
+}
+
+impl Promoted for f32 {
+    const KERNELS: [&'static KernelSpec; 2] =
+        [&scaled::promoted::f32_tall::SPEC, &scaled::promoted::f32_wide::SPEC];
+}
+
+/// Queues `C = A · Bᵀ` of matrices of `e4m3`, with sums in `f32`.
+///
+/// A is M × K, B is N × K and C is M × N. The tensor cores, which keep 13 bits of a sum of `e4m3`
+/// after the point, add up 128 columns of K; these sums are multiplied by their scales, if there are
+/// any, and added up in `f32`. Extents may be any whose rows are multiples of 16 bytes. Without
+/// elements nothing is done, and a K of 0 gives zeros. The same matrices give the same bits each
+/// time.
+///
+/// ```
+/// use tma_kernels::gemm::{Scales, gemm_scaled};
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::open()?;
+/// let a = device.tensor(&[e4m3::from_f32(0.5); 64 * 160], [64, 160])?;
+/// let b = device.tensor(&[e4m3::from_f32(2.0); 16 * 160], [16, 160])?;
+/// let (of_a, of_b) = (device.tensor(&[3.0; 64 * 2], [64, 2])?, device.tensor(&[0.25, 1.0], [1, 2])?);
+/// let mut c = device.zeros::<f32, 2>([64, 16])?;
+/// let scales = Scales { a: of_a.view(), b: of_b.view() };
+/// gemm_scaled(&device, &a, &b, Some(scales), &mut c)?;
+/// assert_eq!(c.to_vec()?, [3.0 * (0.25 * 128.0 + 1.0 * 32.0); 64 * 16]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// `TMA0557` if the matrices or scales do not fit each other, `TMA0546` if they are too large,
+/// `TMA0511` if scales are neither rows nor columns one after the other, and those of [`launch`].
+pub fn gemm_scaled<C: Promoted>(
+    on: &impl LaunchOn,
+    a: impl MapArg<e4m3, 2>,
+    b: impl MapArg<e4m3, 2>,
+    scales: Option<Scales<'_>>,
+    mut c: impl MapArgMut<C, 2>,
+) -> Result<(), GemmError> {
+    let (a, b, c) = (a.view(), b.view(), c.view_mut());
+    let [m, n] = c.shape();
+    let k = a.shape()[1];
+    fits("A", a.shape(), [m, k])?;
+    fits("B", b.shape(), [n, k])?;
+    let steps = k.div_ceil(BLOCK);
+    if let Some(scales) = &scales {
+        fits("`scales.a`", scales.a.shape(), [m, steps])?;
+        fits("`scales.b`", scales.b.shape(), [n.div_ceil(BLOCK), steps])?;
+    }
+    let tiles = m.div_ceil(BLOCK).saturating_mul(n.div_ceil(BLOCK));
+    let scales_of_a = m.saturating_mul(steps);
+    if [m, n, k].iter().any(|&extent| extent >= 1 << 31) || tiles >= 1 << 28 || scales_of_a >= 1 << 32 {
+        return Err(GemmError::TooLarge { extents: [m, n, k, 1] });
+    }
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    if k > 0 {
+        return queue(on, [a, b], scales, c);
+    }
+    // Nothing is added up: a product with zeros, since tensor maps have no empty tensors.
+    let (a, b) = (on.device().zeros([m, 16])?, on.device().zeros([n, 16])?);
+    queue(on, [a.view(), b.view()], None, c)
+}
+
+fn fits(matrix: &'static str, found: [usize; 2], wanted: [usize; 2]) -> Result<(), GemmError> {
+    if found == wanted { Ok(()) } else { Err(GemmError::Scaled { matrix, found, wanted }) }
+}
+
+/// Queues the kernel whose clusters have less to do, of extents that fit.
+fn queue<C: Promoted>(
+    on: &impl LaunchOn,
+    [a, b]: [TensorView<'_, e4m3, 2>; 2],
+    scales: Option<Scales<'_>>,
+    c: TensorViewMut<'_, C, 2>,
+) -> Result<(), GemmError> {
+    let ([m, k], [n, _]) = (a.shape(), b.shape());
+    let clusters = |extents: [usize; 2]| {
+        let [tall, wide] = extents;
+        (m.div_ceil(BLOCK * tall), n.div_ceil(BLOCK * wide))
+    };
+    let (tall, wide) = (clusters([2, 1]), clusters([1, 2]));
+    let is_wide = wide.0 * wide.1 < tall.0 * tall.1;
+    let kernel = C::KERNELS[usize::from(is_wide)];
+    let (down, across) = if is_wide { wide } else { tall };
+    let most = (resident_blocks(on, kernel)? / 2).max(1) as usize;
+    // As few clusters as need no more rounds: idle multiprocessors leave the others more power.
+    let units = down * across;
+    let clusters = units.div_ceil(units.div_ceil(most)) as u32;
+    let grid = if is_wide { Grid::new(clusters * 2, 1, 1) } else { Grid::new(clusters, 2, 1) };
+
+    let nothing = on.device().zeros::<f32, 1>([0])?;
+    let (of_a, of_b, [along_m, along_k]) = match scales {
+        None => (nothing.slice(), nothing.slice(), [0; 2]),
+        Some(Scales { a, b }) => {
+            let (of_a, strides) = lined_up(a)?;
+            (of_a, GlobalSlice::new(b), strides)
+        }
+    };
+    let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
+    let mut args = vec![
+        Arg::map(a).with(options),
+        Arg::map(b).with(options),
+        Arg::map_mut(c).with(options),
+        Arg::global(of_a),
+        Arg::global(of_b),
+    ];
+    args.extend([m, n, k, along_m, along_k, choose::BAND.min(down)].map(|number| Arg::scalar(number as u32)));
+    Ok(launch(on, kernel, grid, &args)?)
+}
+
+/// The elements of a matrix whose rows or columns are one after the other, and its strides.
+fn lined_up(matrix: TensorView<'_, f32, 2>) -> Result<(GlobalSlice<'_, f32>, [usize; 2]), Error> {
+    let ([rows, columns], strides) = (matrix.shape(), matrix.strides());
+    if strides == [1, rows] && columns > 1 {
+        let turned = matrix.with_strides([columns, rows], [rows, 1])?;
+        return Ok((GlobalSlice::new(turned), [1, rows]));
+    }
+    Ok((GlobalSlice::new(matrix), [columns, 1]))
+}
