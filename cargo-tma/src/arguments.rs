@@ -64,6 +64,9 @@ pub(crate) enum Command {
     /// Shows the machine code of a kernel with its source lines; spills and ptxas's notes on
     /// multiplications are errors
     Sass(Sass),
+    /// Judges every kernel of this package: its protocol of barriers, bank conflicts, registers,
+    /// spills, ptxas's notes
+    Check(Check),
     /// Runs a kernel on the simulator: findings, counts, bank conflicts, timeline
     Run(Box<Run>),
     /// Draws where the elements of a tile, operand, accumulator or fragment are
@@ -130,6 +133,35 @@ pub(crate) struct Sass {
     pub(crate) kernel: String,
     #[command(flatten)]
     pub(crate) build: Build,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Only this kernel: NAME, or NAME::INSTANCE
+    pub(crate) kernel: Option<String>,
+    /// A file or folder with kernels, instead of all that the build script looks into
+    #[arg(long = "source", value_name = "PATH")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Compiles nothing, so that neither LLVM nor ptxas is needed, and registers are not known
+    #[arg(long)]
+    pub(crate) no_build: bool,
+    /// What else the exit code is 1 for
+    #[arg(long, value_enum)]
+    pub(crate) deny: Vec<Deny>,
+    /// How many steps are followed of each kernel
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) budget: Option<u64>,
+    #[command(flatten)]
+    pub(crate) build: Build,
+}
+
+/// What is no error by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deny {
+    /// Bank conflicts
+    Conflicts,
+    /// Kernels whose protocol is not decided
+    Undecided,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
+use serde_json::json;
 
 use arguments::{Cargo, Command};
 use output::{Format, Output};
@@ -28,14 +29,18 @@ const FAILED: u8 = 2;
 fn main() -> ExitCode {
     let Cargo::Tma(arguments) = Cargo::parse();
     arguments.color.write_global();
+    let format = arguments.format;
     let printed = run(arguments.command).and_then(|output| {
-        print(&output, arguments.format)?;
+        print(&output, format)?;
         Ok(output.is_clean)
     });
     match printed {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FOUND),
         Err(error) => {
+            if format == Format::Json {
+                let _nobody_reads = writeln!(io::stdout(), "{:#}", json!({ "error": format!("{error:#}") }));
+            }
             // Where not even this can be said, the exit code does.
             let _nobody_reads = writeln!(anstream::stderr(), "{}: {error:#}", style::bad("error"));
             ExitCode::from(FAILED)
@@ -50,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<Output> {
         Command::Setup(options) => commands::setup::run(&options),
         Command::Ptx(options) => commands::ptx::run(&options),
         Command::Sass(options) => commands::sass::run(&options),
+        Command::Check(options) => commands::check::run(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Layout(options) => commands::layout::run(&options),
         Command::Explain(options) => commands::explain::run(&options),

@@ -10,6 +10,7 @@ use tma_setup::process;
 
 use crate::arguments::Build;
 use crate::kernel::Kernel;
+use crate::progress;
 
 /// The folder in which a package keeps PTX.
 pub(crate) const KEPT: &str = "tma-ptx";
@@ -24,15 +25,34 @@ pub(crate) struct Package {
     pub(crate) folder: PathBuf,
 }
 
+/// What a build gave.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// The kernels that compiled, by name.
+    pub(crate) kernels: Vec<Kernel>,
+    /// Whether everything else did.
+    pub(crate) is_whole: bool,
+}
+
 fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Its colours are those of this command.
+    match anstream::ColorChoice::global() {
+        anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => {
+            command.env("CARGO_TERM_COLOR", "always");
+        }
+        anstream::ColorChoice::Never => _ = command.env("CARGO_TERM_COLOR", "never"),
+        anstream::ColorChoice::Auto => {}
+    }
+    command
 }
 
 /// `cargo metadata` of the current folder.
 pub(crate) fn metadata(more: &[&str]) -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1"]).args(more);
-    serde_json::from_str(&process::output(&mut command)?).context("cannot read what cargo metadata wrote")
+    let text = progress::during("cargo resolves dependencies", || process::output(&mut command))?;
+    serde_json::from_str(&text).context("cannot read what cargo metadata wrote")
 }
 
 /// The package that is named, or else that of the current folder.
@@ -66,6 +86,18 @@ impl Package {
     ///
     /// If cargo fails before that, or the package has no kernels.
     pub(crate) fn kernels(&self, build: &Build) -> Result<Vec<Kernel>> {
+        // What fails later has PTX all the same.
+        let Built { kernels, .. } = self.build(build)?;
+        ensure!(!kernels.is_empty(), "the package `{}` has no kernel that compiles", self.name);
+        Ok(kernels)
+    }
+
+    /// Builds the package, as far as that goes.
+    ///
+    /// # Errors
+    ///
+    /// If cargo does not come to the kernels.
+    pub(crate) fn build(&self, build: &Build) -> Result<Built> {
         let mut command = self.cargo(build, build.release);
         command.args(["--message-format", "json-render-diagnostics"]);
         // Cargo shows its own progress and errors.
@@ -78,10 +110,8 @@ impl Package {
                 self.name
             );
         };
-        // What fails later has PTX all the same.
         let kernels = kernels_in(&out_dir.join("tma"), &self.folder)?;
-        ensure!(!kernels.is_empty(), "the package `{}` has no kernel that compiles", self.name);
-        Ok(kernels)
+        Ok(Built { kernels, is_whole: output.status.success() })
     }
 
     /// A build. What `cargo test` and `cargo run` have built is not built again. A release build is
@@ -132,6 +162,11 @@ fn kernels_in(folder: &Path, package: &Path) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
+/// Whether a name means a kernel, by itself or as an instance of one.
+pub(crate) fn is_named(kernel: &str, name: &str) -> bool {
+    kernel == name || kernel.split_once("::").is_some_and(|(generic, _)| generic == name)
+}
+
 /// The kernels that a name means: one, or all instances of one.
 ///
 /// # Errors
@@ -139,10 +174,7 @@ fn kernels_in(folder: &Path, package: &Path) -> Result<Vec<Kernel>> {
 /// If there is none; names that are close, or all.
 pub(crate) fn named(kernels: Vec<Kernel>, name: &str) -> Result<Vec<Kernel>> {
     let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
-    let is_meant = |kernel: &Kernel| {
-        kernel.name == name || kernel.name.split_once("::").is_some_and(|(generic, _)| generic == name)
-    };
-    let found: Vec<_> = kernels.into_iter().filter(is_meant).collect();
+    let found: Vec<_> = kernels.into_iter().filter(|kernel| is_named(&kernel.name, name)).collect();
     ensure!(!found.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
     Ok(found)
 }

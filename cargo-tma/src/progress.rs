@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How long nothing is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -14,11 +14,33 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Does `work`, and meanwhile shows `what` with a moving sign and the time that has passed.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    shown(&styled(bar, what, "{spinner} {msg} ({elapsed})"), work)
+}
+
+/// Does `work` for each item, and meanwhile shows how many are done. The first error ends it.
+pub(crate) fn over<I, T, E>(
+    what: &str,
+    items: &[I],
+    mut work: impl FnMut(&I) -> Result<T, E>,
+) -> Result<Vec<T>, E> {
+    let bar = ProgressBar::with_draw_target(Some(items.len() as u64), ProgressDrawTarget::hidden());
+    let bar = styled(bar, what, "{spinner} {msg} [{bar:30}] {pos}/{len} ({elapsed})");
+    let one = |item| {
+        let result = work(item);
+        bar.inc(1);
+        result
+    };
+    shown(&bar, || items.iter().map(one).collect())
+}
+
+/// Does `work`; after a second the bar is drawn, until it is done.
+fn shown<T>(bar: &ProgressBar, work: impl FnOnce() -> T) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             if is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let bar = spinner(what);
+                bar.set_draw_target(ProgressDrawTarget::stderr());
                 bar.enable_steady_tick(TICK);
                 // Nothing is sent: the other end is dropped when the work is done.
                 let _dropped = is_done.recv();
@@ -31,10 +53,27 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn spinner(what: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner().with_message(what.to_owned());
-    match ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-        Ok(style) => bar.with_style(style),
+fn styled(bar: ProgressBar, what: &str, template: &str) -> ProgressBar {
+    let bar = bar.with_message(what.to_owned());
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
         Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_order_and_the_first_error_ends_it() {
+        assert_eq!(over("halves", &[2, 4, 6], |n| Ok::<_, String>(n / 2)), Ok(vec![1, 2, 3]));
+        let mut seen = vec![];
+        let halves = over("halves", &[2, 3, 5], |n| {
+            seen.push(*n);
+            if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+        });
+        assert_eq!((halves, seen), (Err("3 is odd".to_owned()), vec![2, 3]));
+        assert_eq!(during("adding", || 1 + 1), 2);
     }
 }

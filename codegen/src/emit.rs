@@ -17,7 +17,7 @@ use inkwell::targets::{
 use crate::backend::{BackendError, Source};
 use crate::check::{CheckedKernel, TargetKernel, layout};
 use crate::ir::{SharedId, SharedVar, Type};
-use crate::lower::{Lowered, around_stops, keep_apart, lower, with_fences};
+use crate::lower::{Lowered, NewSums, around_stops, keep_apart, lower, share_in_part, with_fences};
 use crate::target::Target;
 use crate::{Checks, dump, escape};
 
@@ -30,17 +30,33 @@ pub(crate) fn ptx(
     source: &Source<'_>,
     checks: Checks,
 ) -> Result<String, BackendError> {
-    let checked = kernel.kernel();
     let path = escape::source(source.path);
     let source = &Source { path: &path };
-    let name = checked.kernel().path();
+    let text = assembly(kernel, source, checks, NewSums::Stay)?;
+    let text = match share_in_part(&text) {
+        true => assembly(kernel, source, checks, NewSums::Move)?,
+        false => text,
+    };
+    let ptx = header(kernel.kernel(), source) + &around_stops(&body(&with_fences(&text)));
+    dump::stage("ptx", &ptx);
+    Ok(ptx)
+}
+
+/// What LLVM makes of a kernel.
+fn assembly(
+    kernel: &TargetKernel,
+    source: &Source<'_>,
+    checks: Checks,
+    new_sums: NewSums,
+) -> Result<String, BackendError> {
+    let name = kernel.kernel().kernel().path();
     let failed = |step| {
         let kernel = name.clone();
         move |message: LLVMString| BackendError::Llvm { kernel, step, message: message.to_string() }
     };
 
     let context = Context::create();
-    let Lowered { module, ptx_version } = lower(&context, kernel, source, checks)?;
+    let Lowered { module, ptx_version } = lower(&context, kernel, source, checks, new_sums)?;
     let module = with_directives_only(&context, module).map_err(failed("read back"))?;
     dump::stage("llvm", Text(&module));
     module.verify().map_err(failed("verify"))?;
@@ -53,10 +69,7 @@ pub(crate) fn ptx(
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
-    let text = String::from_utf8_lossy(buffer.as_slice());
-    let ptx = header(checked, source) + &around_stops(&body(&with_fences(&text)));
-    dump::stage("ptx", &ptx);
-    Ok(ptx)
+    Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())
 }
 
 /// A module's IR, printed only if it is wanted.

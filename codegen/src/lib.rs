@@ -4,7 +4,7 @@
 //!
 //! * [`expand`]: expands the attributes of `tma-macros`;
 //! * [`build()`]: called in `build.rs`, compiles every kernel of a package to PTX;
-//! * [`compile`]: compiles source text to PTX, for tests and tools.
+//! * `compile`, with the feature `llvm`: compiles source text to PTX, for tests and tools.
 //!
 //! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
 //! kernels are checked and launchers generated, but there is no PTX.
@@ -36,7 +36,7 @@ mod target;
 
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;
-pub use build::{Build, BuildError, Report, Unkept, Why, build};
+pub use build::{Build, BuildError, Report, Unkept, Why, build, sources};
 pub use checks::Checks;
 pub use compile::{Accepted, Checked, Failure, check, check_for, check_protocol};
 #[cfg(feature = "llvm")]

@@ -60,16 +60,7 @@ impl AddAssign for Executed {
 
 /// Accesses of warps to the shared memory of their own block.
 ///
-/// Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each,
-/// every bank gives or takes one word, to or from all lanes that want that word. An access of 8
-/// bytes a lane is served by half-warps, one of 16 bytes by quarter-warps, so that without a
-/// conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word come one
-/// after the other. Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory",
-/// which later architectures keep (banks, and words that lanes share), and "SIMT Architecture"
-/// (atomics on one place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory"
-/// and "wavefront". That 8 bytes per lane go by half-warps stands in the guide's chapter on compute
-/// capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
-/// wavefront. A GPU may join two such phases where their lanes want the same words.
+/// [`tma_model::banks`] documents the model and its sources.
 ///
 /// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or
 /// split. Not counted: `cp.async`, mbarriers, the asynchronous engines, and shared memory of other

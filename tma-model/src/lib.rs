@@ -10,6 +10,7 @@
 //! | [`operation`] | reductions and atomics, with the types that they take |
 //! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
+//! | [`banks`] | how many wavefronts an access to shared memory needs |
 //! | [`assertion`] | how a kernel without calls reports which assertion failed |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
@@ -19,6 +20,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod assertion;
+pub mod banks;
 pub mod limits;
 pub mod mma;
 pub mod operation;

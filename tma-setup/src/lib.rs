@@ -10,6 +10,8 @@ pub mod system;
 #[cfg(feature = "install")]
 pub mod download;
 #[cfg(feature = "install")]
+pub mod files;
+#[cfg(feature = "install")]
 pub mod packages;
 #[cfg(feature = "install")]
 pub mod process;

@@ -46,13 +46,13 @@ pub fn provide(needs: &[&Need]) -> Result<()> {
         );
     }
     let packages: Vec<_> = missing.iter().flat_map(|need| need.packages).copied().collect();
-    println!("Installing {}", packages.join(", "));
+    eprintln!("Installing {}", packages.join(", "));
     // A broken third-party source fails an update that otherwise has everything needed here.
-    if let Err(error) = process::run(&mut apt_get(&["update", "--quiet"])) {
-        println!("Going on in spite of: {error}");
+    if let Err(error) = process::run_aside(&mut apt_get(&["update", "--quiet"])) {
+        eprintln!("Going on in spite of: {error}");
     }
     let mut install = apt_get(&["install", "--yes", "--quiet", "--no-install-recommends"]);
-    let installed = process::run(install.args(packages));
+    let installed = process::run_aside(install.args(packages));
     let missing = unmet(needs);
     match installed {
         Ok(()) if missing.is_empty() => Ok(()),

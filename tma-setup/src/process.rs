@@ -20,6 +20,15 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs `command` with all of its output on standard error: standard output may be read by a
+/// program.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_aside(command: &mut Command) -> Result<()> {
+    run(command.stdout(std::io::stderr()))
+}
+
 /// Runs `command` and returns what it writes to standard output. Its standard error stays visible.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::process;
+use crate::{files, process};
 
 /// The variable with additional folders in which cust's build script looks for a `lib64`.
 pub const VARIABLE: &str = "CUDA_LIBRARY_PATH";
@@ -68,27 +68,8 @@ fn declarations(metadata: &Value) -> Result<String> {
     let manifest = manifest.and_then(|package| package["manifest_path"].as_str());
     let folder = manifest.and_then(|path| Path::new(path).parent());
     let folder = folder.context("no package cust_raw: the feature `cuda` of tma-runtime brings it")?;
-    let texts = rust_files(&folder.join("src"))?.into_iter().map(fs::read_to_string);
+    let texts = files::rust(&folder.join("src"))?.into_iter().map(fs::read_to_string);
     texts.collect::<Result<String, _>>().context("cannot read the sources of cust_raw")
-}
-
-/// The `.rs` files under a folder, in a fixed order.
-fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![under.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 /// The names of the functions declared as `pub fn cu…`.

@@ -3,6 +3,7 @@
 //! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so
 //! that it can install what the others need. A task that compiles kernels runs [`setup`] first.
 
+mod beside;
 mod book;
 mod bundle;
 mod demo;
@@ -53,6 +54,8 @@ enum Task {
         #[arg(long)]
         budget: Option<u64>,
     },
+    /// Builds and tests the programs beside other crates: cudarc, candle, DLPack, ndarray and so on
+    Beside,
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
@@ -86,6 +89,7 @@ fn main() -> Result<()> {
         Task::Test => test::run(),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
+        Task::Beside => beside::run(),
         Task::Editor => editor::run(),
         Task::Book { step } => book::run(step.as_ref()),
         Task::Bundle => bundle::run(),

@@ -1,4 +1,4 @@
-//! `cargo xtask protocol`: what is known of the order in which kernels use barriers and memory.
+//! `cargo xtask protocol`: `cargo tma check`, without a build, of the examples or of any sources.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,15 @@ use crate::workspace;
 
 /// Judges the kernels at `paths`, or the examples.
 pub(crate) fn run(paths: &[PathBuf], budget: Option<u64>) -> Result<()> {
-    let mut judge = workspace::cargo();
-    judge.args([
-        "run",
-        "--quiet",
-        "-p",
-        "tma-codegen",
-        "--no-default-features",
-        "--example",
-        "protocol",
-        "--",
-    ]);
-    if let Some(budget) = budget {
-        judge.arg(format!("--budget={budget}"));
-    }
+    let mut check = workspace::cargo();
+    check.args(["run", "--quiet", "-p", "cargo-tma", "--", "tma", "check", "--no-build"]);
+    check.args(budget.map(|budget| format!("--budget={budget}")));
     if paths.is_empty() {
-        judge.arg(workspace::root().join("examples/src"));
+        check.arg("--source").arg(workspace::root().join("examples/src"));
     }
-    process::run(judge.args(paths))
+    for path in paths {
+        // As they are meant where this task was called.
+        check.arg("--source").arg(std::path::absolute(path)?);
+    }
+    process::run(&mut check)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use tma_setup::process;
+use tma_setup::{files, process};
 
 use crate::{
     setup::{self, Tools},
@@ -71,7 +71,7 @@ pub(crate) fn write(tools: &Tools, out: &Path, target: &str, sources: &[PathBuf]
 fn sources_with_kernels() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for folder in ["examples/src", "tests/src"] {
-        for path in workspace::rust_files(&workspace::root().join(folder))? {
+        for path in files::rust(&workspace::root().join(folder))? {
             let text =
                 fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             if text.contains("tma_kernel") {

@@ -21,6 +21,26 @@ const CUDA_PACKAGES: [&str; 6] = ["-p", "tma-runtime", "-p", "tma-examples", "-p
 /// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
 const SIMULATOR_COMMAND: [&str; 2] = ["--features", "ptx-sim/cli"];
 
+/// The packages that are published, with the features that their `package.metadata.docs.rs` has.
+const PUBLISHED_DOCUMENTATION: [&str; 16] = [
+    "-p",
+    "tma-model",
+    "-p",
+    "tma-setup",
+    "-p",
+    "tma-codegen",
+    "-p",
+    "tma-macros",
+    "-p",
+    "ptx-sim",
+    "-p",
+    "tma-runtime",
+    "-p",
+    "tma-kernels",
+    "--features",
+    "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim",
+];
+
 /// Runs the steps in order and prints how long each took.
 pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
@@ -91,11 +111,23 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let nowhere = workspace::target().join("nowhere");
     bare.env(llvm::VARIABLE, &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
 
+    // Programs for GPUs alone do without the simulator.
+    let mut no_simulator = cargo(&["test", "-p", "tma-runtime", "--no-default-features"]);
+    no_simulator.args(["--test", "no_simulator"]);
+    let mut gpu_only = cargo(&["clippy", "-p", "tma-runtime", "-p", "tma-kernels", "--no-default-features"]);
+    gpu_only.args(["--features", "cuda"]).args(deny_warnings);
+
     let mut tests = cargo(&["test", "--workspace"]);
     tests.args(SIMULATOR_COMMAND);
 
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
+
+    // As docs.rs does, which has neither LLVM nor CUDA.
+    let mut published = workspace::cargo();
+    published.args(["doc", "--no-deps", "--no-default-features"]).args(PUBLISHED_DOCUMENTATION);
+    published.env("RUSTDOCFLAGS", "-D warnings");
+    published.env(llvm::VARIABLE, &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
 
     let mut documentation_with_cuda = cargo(&["doc", "--no-deps", "-p", "tma-runtime", "--features", "cuda"]);
     documentation_with_cuda.env("RUSTDOCFLAGS", "-D warnings");
@@ -105,8 +137,11 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         ("lints", lints),
         ("lints with the feature cuda", lints_with_cuda),
         ("lints without LLVM and CUDA", bare),
+        ("lints without the simulator", gpu_only),
+        ("tests without the simulator", no_simulator),
         ("tests", tests),
         ("documentation", documentation),
+        ("documentation as published", published),
         ("documentation with the feature cuda", documentation_with_cuda),
     ]
 }

@@ -1,7 +1,6 @@
 //! Paths of the workspace.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -47,26 +46,4 @@ pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> 
         .iter()
         .find(|package| package["name"] == name)
         .with_context(|| format!("there is no package {name}"))
-}
-
-/// Every `.rs` file under the folder `under`, in a fixed order; none if the folder is missing.
-pub(crate) fn rust_files(under: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![under.to_owned()];
-    while let Some(folder) = folders.pop() {
-        if !folder.is_dir() {
-            continue;
-        }
-        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

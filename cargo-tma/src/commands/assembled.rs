@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tma_setup::program::{Found, PTXAS, Program};
 
 use crate::kernel::Kernel;
-use crate::progress;
 use crate::style::{bad, bold, good};
 
 /// An assembled kernel.
@@ -53,8 +52,7 @@ pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
     let cubin = folder.join(format!("{}.cubin", kernel.entry));
     let mut command = Command::new(&ptxas.path);
     command.args(["-v", "-lineinfo", "-arch", &kernel.target, "-o"]).arg(&cubin).arg(&kernel.path);
-    let what = format!("ptxas assembles {}", kernel.name);
-    let output = progress::during(&what, || command.output()).context("cannot start ptxas")?;
+    let output = command.output().context("cannot start ptxas")?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if !output.status.success() {
         bail!("ptxas refuses `{}`, which is a mistake of the compiler:\n{}", kernel.name, said.trim());
@@ -112,7 +110,7 @@ impl Assembled {
     }
 
     /// Removes the machine code.
-    pub(crate) fn remove(self) {
+    pub(crate) fn remove(&self) {
         // Nothing is lost if it stays: the folder is a temporary one.
         let _stays = self.cubin.parent().map(Path::to_owned).map(fs::remove_dir_all);
     }

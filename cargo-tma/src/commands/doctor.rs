@@ -10,8 +10,8 @@ use tma_setup::{llvm, process, stub_cuda};
 
 use super::assembled::home;
 use crate::output::Output;
-use crate::package;
 use crate::style::{bad, bold, dim, good, warning};
+use crate::{package, progress};
 
 /// The oldest Rust that builds the project: its `rust-version`.
 const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -144,7 +144,8 @@ fn program(program: &Program) -> Check {
 fn gpu() -> Check {
     let mut query = Command::new("nvidia-smi");
     query.args(["--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]);
-    let Some(gpus) = process::probe(&mut query).filter(|text| !text.is_empty()) else {
+    let gpus = progress::during("nvidia-smi looks for GPUs", || process::probe(&mut query));
+    let Some(gpus) = gpus.filter(|text| !text.is_empty()) else {
         let found = "there is none, or no driver for it; kernels run on the simulator";
         return Check::lacking("GPU", State::Optional, found, "install NVIDIA's driver if there is a GPU");
     };

@@ -1,6 +1,7 @@
 //! The commands. Each module has one.
 
 mod assembled;
+pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod layout;

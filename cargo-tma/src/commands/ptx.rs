@@ -9,6 +9,7 @@ use crate::arguments::{Build, Kernels};
 use crate::kernel::{Kernel, location};
 use crate::output::Output;
 use crate::package::{self, KEPT, Package};
+use crate::progress;
 use crate::style::{bad, bold, dim, good, source};
 
 /// Lists the kernels, or shows the PTX of those that are named. Where ptxas is installed, it says
@@ -26,8 +27,10 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
     };
     let has_ptxas = PTXAS.find(&assembled::home())?.is_some();
     let (mut text, mut json, mut is_clean) = (String::new(), vec![], true);
-    for kernel in &shown {
-        let assembled = if has_ptxas && !options.plain { Some(assembled::assemble(kernel)?) } else { None };
+    let assembled = progress::over("ptxas assembles", &shown, |kernel| {
+        (has_ptxas && !options.plain).then(|| assembled::assemble(kernel)).transpose()
+    })?;
+    for (kernel, assembled) in shown.iter().zip(assembled) {
         is_clean &= assembled.as_ref().is_none_or(Assembled::is_clean);
         text += &match (is_list, options.plain) {
             (true, _) => format!("{}  {}\n", bold(&kernel.name), dim(&kernel.target)),

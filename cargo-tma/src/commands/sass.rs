@@ -30,7 +30,8 @@ pub(crate) fn run(options: &Sass) -> Result<Output> {
     let kernels = package::named(package.kernels(&options.build)?, &options.kernel)?;
     let (mut text, mut json, mut is_clean) = (String::new(), vec![], true);
     for kernel in &kernels {
-        let assembled = assembled::assemble(kernel)?;
+        let what = format!("ptxas assembles {}", kernel.name);
+        let assembled = progress::during(&what, || assembled::assemble(kernel))?;
         let mut command = Command::new(&nvdisasm.path);
         command.args(["--print-line-info", "--print-code"]).arg(&assembled.cubin);
         let what = format!("nvdisasm lists {}", kernel.name);

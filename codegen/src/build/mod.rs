@@ -10,7 +10,7 @@ mod checks;
 mod error;
 mod kept;
 mod reuse;
-mod sources;
+pub mod sources;
 mod store;
 
 use std::collections::{BTreeSet, HashSet};

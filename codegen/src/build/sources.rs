@@ -10,8 +10,9 @@ use super::{BuildError, file_error};
 /// Source: The Cargo Book, "Package Layout".
 pub(crate) const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
 
-/// The files and folders to look into that exist.
-pub(super) fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
+/// Those of a package's folders and of `further` paths in it that exist: where its build script
+/// looks for kernels.
+pub fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
     let folders = FOLDERS.map(PathBuf::from);
     let all = folders.iter().chain(further).map(|path| package.join(path));
     all.filter(|path| path.exists()).collect()
@@ -23,7 +24,11 @@ pub(super) fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
 /// Links are followed, but a folder is listed once, by whatever names it can be reached; and a link
 /// to a folder around it, such as `.`, `..` or the root, is passed over, since that holds more than
 /// sources.
-pub(super) fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
+///
+/// # Errors
+///
+/// If a folder cannot be listed.
+pub fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
     let mut files = vec![];
     let mut folders = vec![];
     for root in roots {

@@ -23,6 +23,8 @@ pub struct Flights {
     first: HashSet<StmtId>,
     /// Those that go on with a flight: the one before is still under way.
     continued: HashSet<StmtId>,
+    /// The waits for flights that began a sum, which complete then and no others with them.
+    of_new_sums: HashSet<StmtId>,
     /// The fragments and metadata that the multiplications of each accumulator read.
     registers: HashMap<LocalId, Vec<LocalId>>,
 }
@@ -33,6 +35,11 @@ impl Flights {
         self.pending.get(&wait).copied().unwrap_or(0)
     }
 
+    /// How many groups may be open after any wait.
+    pub fn most_pending(&self) -> u32 {
+        self.pending.values().copied().max().unwrap_or(0)
+    }
+
     /// Whether the accumulator is zero before this multiplication.
     pub fn is_first(&self, mma: StmtId) -> bool {
         self.first.contains(&mma)
@@ -41,6 +48,11 @@ impl Flights {
     /// Whether a multiplication of the same accumulator is under way before this one.
     pub fn is_continued(&self, mma: StmtId) -> bool {
         self.continued.contains(&mma)
+    }
+
+    /// Whether a wait is for a flight that began a sum, which completes then and no other with it.
+    pub fn is_of_new_sum(&self, wait: StmtId) -> bool {
+        self.of_new_sums.contains(&wait)
     }
 
     /// The fragments and metadata that multiplications of `accumulator` read.
@@ -73,6 +85,8 @@ struct Group {
     span: Span,
     /// Whether it was under way at the beginning of a loop's turn.
     crosses: bool,
+    /// Whether its flight began a sum, and is not complete before it is waited for.
+    begins: bool,
 }
 
 struct Walk<'k, 's> {
@@ -108,16 +122,19 @@ impl Walk<'_, '_> {
                         read.push(local);
                     }
                 }
-                if state.zero.remove(&mma.accumulator) {
+                let is_first = state.zero.remove(&mma.accumulator);
+                if is_first {
                     self.flights.first.insert(stmt.id);
                 }
-                if state.open.iter().any(|group| group.accumulator == mma.accumulator) {
+                let before = state.open.iter().rfind(|group| group.accumulator == mma.accumulator);
+                if before.is_some() {
                     self.flights.continued.insert(stmt.id);
                 }
                 state.open.push(Group {
                     accumulator: mma.accumulator,
                     span: stmt.origin.span,
                     crosses: false,
+                    begins: before.map_or(is_first, |before| before.begins),
                 });
                 Some(state)
             }
@@ -134,11 +151,15 @@ impl Walk<'_, '_> {
                 let crosses = over.iter().any(|group| group.accumulator == *accumulator && group.crosses);
                 let pending = if crosses && *awaited == Awaited::All { 0 } else { younger.len() };
                 self.flights.pending.insert(stmt.id, u32::try_from(pending).unwrap_or(u32::MAX));
+                if over.iter().all(|group| group.accumulator == *accumulator && group.begins) {
+                    self.flights.of_new_sums.insert(stmt.id);
+                }
                 // Older groups of other accumulators are complete as well, but a flight has still
                 // to be waited for: then as many groups may be left as are younger, which is right
                 // for one that is complete.
                 let others = over.iter().filter(|group| group.accumulator != *accumulator);
-                state.open = others.chain(younger).cloned().collect();
+                let complete = others.map(|group| Group { begins: false, ..group.clone() });
+                state.open = complete.chain(younger.iter().cloned()).collect();
                 Some(state)
             }
             StmtKind::Assign { local, index, value } => {
@@ -266,7 +287,10 @@ impl Walk<'_, '_> {
             (only, None) | (None, only) => return only,
         };
         one.zero.retain(|local| other.zero.contains(local));
-        one.open.iter_mut().zip(&other.open).for_each(|(group, same)| group.crosses |= same.crosses);
+        one.open.iter_mut().zip(&other.open).for_each(|(group, same)| {
+            group.crosses |= same.crosses;
+            group.begins &= same.begins;
+        });
         let differs = |(a, b): (&Group, &Group)| a.accumulator != b.accumulator;
         if one.open.len() != other.open.len() || one.open.iter().zip(&other.open).any(differs) {
             let open = one.open.last().or(other.open.last());

@@ -304,6 +304,11 @@ pub fn blocks_mut(kind: &mut StmtKind) -> Vec<&mut Block> {
     parts_mut(kind).blocks
 }
 
+/// The expressions that `expr` is made of.
+pub fn operands_of(expr: &Expr) -> Vec<&Expr> {
+    expr_operands(&expr.kind)
+}
+
 fn expr_operands(kind: &ExprKind) -> Vec<&Expr> {
     expr_operands!(kind, as_ref)
 }

@@ -9,7 +9,7 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, debug, memory, place, sync};
+use super::{Cx, Lower, NewSums, debug, memory, place, sync};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
@@ -63,6 +63,7 @@ pub(super) fn declare<'c, 'k>(
         has_mma: mma::uses_mma(kernel),
         reaches_others: sync::reaches_others(kernel),
         halves_apart: place::takes_halves_apart(kernel),
+        new_sums: NewSums::Stay,
         checked: checks.apply_to(kernel),
         builder,
         allocas,

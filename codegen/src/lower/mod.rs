@@ -58,7 +58,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, Poi
 
 use arith::{cast, integer};
 use memory::vector;
-pub(crate) use nvvm::{around_stops, keep_apart, with_fences};
+pub(crate) use nvvm::{around_stops, keep_apart, share_in_part, with_fences};
 
 use crate::Checks;
 use crate::backend::{BackendError, Source};
@@ -77,6 +77,19 @@ pub(crate) struct Lowered<'c> {
     pub(crate) ptx_version: u32,
 }
 
+/// Where the elements of a sum are after the wait for the multiplications that began it.
+///
+/// ptxas 13.0 has registers to spare if they stay where they are: for moves after the wait it gives
+/// some of them twice as many, and really moves them. But LLVM may then let two multiplications
+/// [share registers in part](share_in_part).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewSums {
+    /// In the registers that the multiplications wrote.
+    Stay,
+    /// In others.
+    Move,
+}
+
 /// Lowers a kernel to an LLVM module for the target that it was checked for; `source` names the
 /// file for line information.
 ///
@@ -87,10 +100,12 @@ pub(crate) fn lower<'c>(
     kernel: &TargetKernel,
     source: &Source<'_>,
     checks: Checks,
+    new_sums: NewSums,
 ) -> Result<Lowered<'c>, BackendError> {
     let checked = kernel.kernel().kernel();
     let module = context.create_module(&checked.path());
     let mut cx = kernel::declare(context, &module, kernel, source, checks)?;
+    cx.new_sums = new_sums;
     stmt::block(&mut cx, &checked.body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
@@ -109,6 +124,8 @@ struct Cx<'c, 'k> {
     reaches_others: bool,
     /// Whether elements of accumulators of f16 are used one by one, of which two are in a register.
     halves_apart: bool,
+    /// Where elements of accumulators are after the first wait.
+    new_sums: NewSums,
     /// Whether the kernel tests what Rust's debug builds test.
     checked: bool,
     /// Stands where the next instruction goes.

@@ -79,6 +79,24 @@ fn what_ptxas_had_to_say_something_of() {
     }
 }
 
+/// What is used by one multiplication or another, and not afterwards, is not copied; and a sum that
+/// a multiplication began stays in the registers that it was given.
+#[test]
+fn what_may_stay_where_it_is_does() {
+    let either = "s.mma(a, b, ()).wait(); t.mma(b, a, ()).wait(); \
+                  if n > 2 { let f = s.mma(a, b, ()); t.mma(a, b, ()).wait(); f.wait(); } \
+                  else { s.mma(b, a, ()).wait(); t.mma(b, a, ()).wait(); }";
+    let text = ptx(&generate::with_body(either));
+    assert!(!text.contains("prmt"), "{text}");
+    let begun = "let f = s.mma(a, b, ()); let g = t.mma(b, a, ()); f.wait(); \
+                 for i in unroll(0..s.len()) { s[i] = max(s[i], x); } g.wait();";
+    let text = ptx(&generate::with_body(begun));
+    assert!(text.contains("wgmma.wait_group.sync.aligned 1;"), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    let is_moved = |pair: &[&str]| pair[0].contains("wgmma.wait_group") && pair[1].contains("mov.b32");
+    assert!(!lines.windows(2).any(is_moved), "{text}");
+}
+
 /// That the remarks are seen: without the copies, ptxas waits.
 #[test]
 fn remarks_are_seen() {

@@ -17,7 +17,7 @@ const PROGRAMS: u64 = 1500;
 
 /// What a role does at a barrier.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(crate) enum Step {
     Arrive(usize),
     /// For the phase of this parity.
     Wait(usize, u32),
@@ -25,16 +25,16 @@ enum Step {
 
 /// Roles, each a thread, and the counts of barriers.
 #[derive(Clone, Debug)]
-struct Program {
-    roles: Vec<Vec<Step>>,
-    counts: Vec<u32>,
+pub(crate) struct Program {
+    pub(crate) roles: Vec<Vec<Step>>,
+    pub(crate) counts: Vec<u32>,
 }
 
 /// Numbers that look random, the same each time.
-struct Draw(u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    fn below(&mut self, end: u32) -> u32 {
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -104,17 +104,17 @@ fn source(program: &Program) -> String {
 
 /// What all orders come to.
 #[derive(Debug, Default)]
-struct Orders {
+pub(crate) struct Orders {
     /// The phases of the barriers at the ends.
-    ends: HashSet<Vec<u32>>,
-    stuck: bool,
+    pub(crate) ends: HashSet<Vec<u32>>,
+    pub(crate) stuck: bool,
 }
 
 /// Where each role is, and the phase and pending count of each barrier.
 type State = (Vec<usize>, Vec<(u32, u32)>);
 
 /// Runs a program in every order.
-fn all_orders(program: &Program) -> Orders {
+pub(crate) fn all_orders(program: &Program) -> Orders {
     let start: State =
         (vec![0; program.roles.len()], program.counts.iter().map(|&count| (0, count)).collect());
     let (mut seen, mut open, mut orders) = (HashSet::from([start.clone()]), vec![start], Orders::default());

@@ -1,6 +1,8 @@
 //! The protocol of barriers: no right kernel is refused, and wrong ones are.
 
+mod banks;
 mod interleavings;
+mod loops;
 mod mutants;
 mod right;
 mod tree;

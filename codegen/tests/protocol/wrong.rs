@@ -155,3 +155,23 @@ fn launches_that_may_never_be_are_no_error() {
         }";
     assert!(matches!(verdict(source), Verdict::NotDecided(_)), "{:?}", verdict(source));
 }
+
+/// Of a vector each element is accessed, not only the first.
+#[test]
+fn a_race_for_a_later_element_of_a_vector() {
+    for (one, other) in [
+        ("words.set_vec(thread * 4, [thread; 4]);", "words.get(thread / 4 * 4 + 1)"),
+        ("if thread % 4 == 3 { words.set(thread, thread); }", "words.get_vec::<4>(thread / 4 * 4)[3]"),
+    ] {
+        let source = format!(
+            "#[tma_kernel(threads = 32)]
+            fn k(out: Global<u32>) {{
+                let words: SharedArray<u32, 128> = shared();
+                let thread = thread_idx().x;
+                {one}
+                out.set(thread, {other});
+            }}"
+        );
+        assert_eq!(found(&source).0, Code::SharedRace, "{source}");
+    }
+}

@@ -12,7 +12,6 @@
 mod addresses;
 pub(crate) mod alu;
 mod atomic;
-mod banks;
 pub(crate) mod cluster;
 mod collective;
 mod control;

@@ -3,12 +3,13 @@
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
-use super::{Issue, banks, lanes_of};
+use super::{Issue, lanes_of};
 use crate::isa::{Facts, Inst, LaneAccess, Memory, Pc, Space, Synchronization, Wait};
 use crate::machine::address::{Target, resolve};
 use crate::machine::{BarrierId, BlockRank, Phase, Pointer, Position, WaitingFor};
 use crate::profile::{Executed, LineCounts, SharedAccesses};
 use crate::trace::Awaited;
+use tma_model::banks::{Wavefronts, wavefronts};
 
 /// What was counted of one instruction of the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +68,8 @@ impl Turn<'_, '_> {
                 }
             }
         }
-        banks::count(&offsets, lanes, bytes, is_atomic)
+        let Wavefronts { needed, ideal } = wavefronts(&offsets, lanes, bytes, is_atomic);
+        SharedAccesses { accesses: u64::from(lanes != 0), wavefronts: needed.into(), ideal: ideal.into() }
     }
 
     /// Puts an instruction, which the lanes have run, on the timeline.

@@ -33,7 +33,7 @@ fn tune_products(device: &Device, shape: [usize; 3]) -> anyhow::Result<()> {
     fs::remove_dir_all(&folder).context("nothing was remembered")?;
     let (first, second) = (first?, second?);
     let unit = match device.id() {
-        DeviceId::Cuda(_) => Unit::Microseconds,
+        DeviceId::Cuda(_) | DeviceId::Context(_) => Unit::Microseconds,
         DeviceId::Simulator(_) => Unit::Instructions,
     };
     ensure!(first.unit == unit && first.cache == Cache::Miss, "{first}");

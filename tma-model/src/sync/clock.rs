@@ -83,6 +83,16 @@ impl Clock {
         self.0.is_empty()
     }
 
+    /// The last known step of each agent, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = Epoch> {
+        self.0.iter().zip(0..).map(|(&count, number)| Epoch::new(Component::new(number), count))
+    }
+
+    /// A number that clocks have in common which share their numbers, while they live.
+    pub fn identity(&self) -> usize {
+        Rc::as_ptr(&self.0).addr()
+    }
+
     /// Whether it knows all that `other` knows.
     pub fn covers(&self, other: &Self) -> bool {
         let shared = self.0.iter().zip(other.0.iter()).all(|(mine, theirs)| mine >= theirs);

@@ -54,6 +54,13 @@ impl BulkGroups {
         self.committed
     }
 
+    /// The groups that it remembers: the last one that was committed, the last one that was waited
+    /// for, and those with copies under way, with the pieces to be read and written.
+    pub fn parts(&self) -> impl Iterator<Item = (u32, [u32; 2])> {
+        let open = self.open.iter().map(|group| (group.number, [group.to_read, group.to_write]));
+        [(self.committed, [0; 2]), (self.waited, [0; 2])].into_iter().chain(open)
+    }
+
     /// Copies are started in the current group, so many pieces of which are to be read and written.
     pub fn start(&mut self, pieces: u32) {
         let current = self.current();

@@ -8,6 +8,7 @@
 //! | [`mbarrier`] | the counts of an mbarrier: arrivals, bytes, phases |
 //! | [`phase`] | what the completion of an mbarrier's phase orders |
 //! | [`group`] | groups of asynchronous copies |
+//! | [`parts`] | what a state consists of, for who compares states |
 //! | [`fence`] | fences, scopes and memory orders, with their names in PTX |
 //!
 //! Nothing here knows threads, addresses or findings. Whoever uses it numbers its agents (threads,
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod fence;
 pub mod group;
 pub mod mbarrier;
+pub mod parts;
 pub mod phase;
 pub mod view;
 
@@ -27,5 +29,6 @@ pub use clock::{Clock, Component, Epoch};
 pub use fence::{Fence, FencedMemory, Memory, Order, Scope, Semantics};
 pub use group::{BulkGroups, CopyGroups, GroupEnd, GroupWait};
 pub use mbarrier::{Arrival, Awaited, MbarrierCount, MbarrierFault};
+pub use parts::Part;
 pub use phase::{Issue, Issues, PhaseOrder, Wait};
 pub use view::{Acquirer, ByMemory, Knowledge, Releases, View};

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use super::clock::{Clock, Component, Epoch};
 use super::fence::Scope;
+use super::parts::Part;
 use super::view::{KEPT, Knowledge, Releases, View};
 
 /// A wait that has seen a phase complete.
@@ -60,6 +61,16 @@ impl Issues {
         }
     }
 
+    /// Those of `other` as well.
+    pub fn merge(&mut self, mut other: Self) {
+        self.past.push(other.join());
+    }
+
+    /// What it consists of, joined.
+    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
+        visit(Part::Clock(&self.join()));
+    }
+
     /// All of it. It stays here, in short.
     pub fn join(&mut self) -> Clock {
         let mut all = self.past.pop().unwrap_or_default();
@@ -75,7 +86,7 @@ impl Issues {
 }
 
 /// What arrivals have told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Arrived {
     /// Agents of the mbarrier's own block.
     near: Releases,
@@ -88,14 +99,14 @@ struct Arrived {
 }
 
 /// What a complete phase tells who waits within the scope of a block, and of the cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Completed {
     block: Knowledge,
     cluster: Knowledge,
 }
 
 /// What the phases of an mbarrier order. `S` is a place in the program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PhaseOrder<S> {
     /// Of all phases.
     arrived: Arrived,
@@ -138,6 +149,20 @@ impl<S: Copy> PhaseOrder<S> {
         match scope {
             Scope::Block => &self.completed.block,
             Scope::Cluster => &self.completed.cluster,
+        }
+    }
+
+    /// What it consists of, but for places in the program.
+    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
+        let Arrived { near, far, aside, issues } = &mut self.arrived;
+        [near, far, aside].into_iter().for_each(|releases| releases.parts(visit));
+        issues.parts(visit);
+        let Completed { block, cluster } = &self.completed;
+        [block, cluster].into_iter().for_each(|knows| knows.parts(visit));
+        visit(Part::Number(self.waits.len() as u64));
+        for (&agent, &(step, _)) in &self.waits {
+            visit(Part::Number(u64::from(agent.number())));
+            visit(Part::Step(Epoch::new(agent, step)));
         }
     }
 

@@ -14,6 +14,7 @@ use std::ops::{Index, IndexMut};
 
 use super::clock::{Clock, Component, Epoch};
 use super::fence::Memory;
+use super::parts::Part;
 
 /// One value for each memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +100,15 @@ impl Knowledge {
         self.over().is_empty()
     }
 
+    /// What it consists of.
+    pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
+        let ByMemory { shared, global } = &self.ready;
+        for clock in [&self.seen, shared, global, self.over(), self.over_fenced(), self.past()] {
+            visit(Part::Clock(clock));
+        }
+        visit(Part::Number(u64::from(self.over.is_some()) << 1 | u64::from(self.past.is_some())));
+    }
+
     /// What another block learns of it that is told, or listens, within the scope of a block only.
     pub fn to_other_block(&self) -> Self {
         let over = Over { all: self.over().clone(), fenced: self.over_fenced().clone() };
@@ -182,6 +192,16 @@ impl View {
     #[inline]
     pub fn epoch(&self) -> Epoch {
         Epoch::new(self.me, self.own)
+    }
+
+    /// What it consists of.
+    pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
+        let ByMemory { shared, global } = self.own_fenced;
+        visit(Part::Step(self.epoch()));
+        for fenced in [shared, global] {
+            visit(Part::UpTo(Epoch::new(self.me, fenced)));
+        }
+        self.knows.parts(visit);
     }
 
     /// What it knows of others.
@@ -317,6 +337,11 @@ impl Releases {
                 self.join();
             }
         }
+    }
+
+    /// What it consists of, joined.
+    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
+        self.join().parts(visit);
     }
 
     /// All of it. It stays here, in short.

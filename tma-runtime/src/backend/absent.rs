@@ -7,6 +7,7 @@ use crate::device::Properties;
 use crate::error::Error;
 use crate::launch::bind::Arg;
 use crate::launch::shape::Shape;
+use crate::map::{Descriptor, MapParams};
 use crate::spec::KernelSpec;
 use crate::tensor::layout::DeviceId;
 use std::convert::Infallible;
@@ -39,7 +40,19 @@ impl Context {
         Err(Error::NoBackend)
     }
 
+    pub(crate) unsafe fn adopt(_raw: *mut c_void) -> Result<&'static Self, Error> {
+        Err(Error::NoBackend)
+    }
+
+    pub(crate) fn count() -> Result<u32, Error> {
+        Err(Error::NoBackend)
+    }
+
     pub(crate) fn id(&self) -> DeviceId {
+        match *self {}
+    }
+
+    pub(crate) fn raw(&self) -> *mut c_void {
         match *self {}
     }
 
@@ -68,6 +81,14 @@ impl Context {
     }
 
     pub(crate) unsafe fn fill(&self, _to: u64, _byte: u8, _bytes: u64) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn reachable(&self, _address: u64, _bytes: u64) -> Result<u64, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn encode(&self, _tensor: &'static str, _params: &MapParams) -> Result<Descriptor, Error> {
         match *self {}
     }
 
@@ -109,6 +130,10 @@ impl Context {
 }
 
 impl Stream {
+    pub(crate) unsafe fn adopt(context: &'static Context, _raw: *mut c_void) -> Result<Self, Error> {
+        match *context {}
+    }
+
     pub(crate) fn raw(&self) -> *mut c_void {
         match *self {}
     }

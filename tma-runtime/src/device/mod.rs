@@ -1,14 +1,16 @@
 //! The device that kernels run on, whatever its backend.
 
 mod properties;
+#[cfg(feature = "ptx-sim")]
+mod simulated;
 pub(crate) mod stream;
 
-use std::sync::Arc;
+use std::ffi::c_void;
+use std::ptr;
 
 use crate::backend::{Backend, cuda, sim};
 use crate::device::stream::{Event, Stream};
 use crate::error::Error;
-use crate::spec::KernelSpec;
 use crate::tensor::DeviceTensor;
 use crate::tensor::layout::DeviceId;
 pub(crate) use properties::Properties;
@@ -35,23 +37,25 @@ const _: () = {
 
 impl Device {
     /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else
-    /// the simulator. [`name`](Self::name) says which.
+    /// the simulator, if it was built with the feature `ptx-sim`, which is on by default.
+    /// [`name`](Self::name) says which.
     ///
     /// The environment variable `TMA_DEVICE` overrides the choice: `sim`, `cuda`, or `cuda:1` for
     /// the second GPU.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownDevice`] for any other value of the variable, and as [`Device::cuda`].
+    /// [`Error::UnknownDevice`] for any other value of the variable, [`Error::NoSimulator`], and as
+    /// [`Device::cuda`].
     pub fn open() -> Result<Self, Error> {
         match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
             Err(_) | Ok("") => match Self::cuda(0) {
-                Err(Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. }) => {
-                    Ok(Self::simulator())
+                Err(error @ (Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. })) => {
+                    Self::simulated().map_err(|_| error)
                 }
                 gpu => gpu,
             },
-            Ok("sim") => Ok(Self::simulator()),
+            Ok("sim") => Self::simulated(),
             Ok("cuda") => Self::cuda(0),
             Ok(name) => match name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()) {
                 Some(ordinal) => Self::cuda(ordinal),
@@ -60,96 +64,9 @@ impl Device {
         }
     }
 
-    /// Makes a simulated device with its own memory. It runs the same PTX on the CPU, lets copies
-    /// land late and in pieces, and fails a launch with an error that lists everything wrong with
-    /// the kernel.
-    ///
-    /// Launches run to completion before they return. Pointers from elsewhere are not valid
-    /// addresses on it.
-    pub fn simulator() -> Self {
-        Self { backend: Backend::Sim(Arc::new(sim::Context::new())) }
-    }
-
-    /// Sets the seed by which a simulated device makes the choices that hardware is free to make:
-    /// the order of warps, and when copies land. No effect on a GPU.
-    pub fn seed(self, seed: u64) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_seed(seed);
-        }
-        self
-    }
-
-    /// Limits the instructions of a cluster on a simulated device; a launch that exceeds the limit
-    /// ends with a finding. A warp's instruction counts once for each of its threads, active or
-    /// not. Use it to test kernels that might not terminate. No effect on a GPU.
-    pub fn instruction_limit(self, instructions: u64) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_instruction_limit(instructions);
-        }
-        self
-    }
-
-    /// Sets the maximum number of blocks in a grid on a simulated device; the default is 2^22. Each
-    /// block takes some microseconds even if it does nothing, so a GPU's largest grids would run
-    /// for hours. No effect on a GPU, whose limit is [`MAX_GRID`](crate::launch::MAX_GRID).
-    pub fn block_limit(self, blocks: u64) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_block_limit(blocks);
-        }
-        self
-    }
-
-    /// Sets how many clusters a simulated device runs at a time, each on a host thread. The
-    /// default, 0, is one per core, but one at a time for kernels whose result could depend on it:
-    /// those that share global memory between blocks, as by atomic operations. With any other
-    /// number, the result of such a kernel may differ from run to run for the same seed. No effect
-    /// on a GPU.
-    pub fn host_threads(self, threads: usize) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_host_threads(threads);
-        }
-        self
-    }
-
-    /// Calls `watch` with a report of each launch on a simulated device from now on: findings,
-    /// counts of instructions, copies and bank conflicts, and the first `trace_events` events of
-    /// the timeline ([`ptx_sim::Report`]). No effect on a GPU. `watch` may use the device; its own
-    /// launches are not reported.
-    ///
-    /// ```
-    /// use tma_runtime::prelude::*;
-    ///
-    /// let device = Device::simulator().reporting(0, |kernel, report| {
-    ///     println!("{}: {} instructions", kernel.name, report.warp_instructions);
-    /// });
-    /// # assert_eq!(device.name(), "ptx-sim");
-    /// ```
-    pub fn reporting(
-        self,
-        trace_events: usize,
-        watch: impl Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync + 'static,
-    ) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_watch(trace_events, Arc::new(watch));
-        }
-        self
-    }
-
-    /// Replaces the PTX that a simulated device runs: `rewrite` is called at the first launch of
-    /// each kernel, and returns the text to run instead, or `None`. Use it to try code that was
-    /// changed by hand; this project uses it to remove a kernel's synchronisation step by step and
-    /// check that each removal is found. No effect on a GPU.
-    ///
-    /// `rewrite` may use the device; its own launches run the kernels' own PTX. Whatever the text
-    /// does, it can only access the device's simulated memory: any other access is a finding.
-    pub fn rewriting(
-        self,
-        rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        if let Backend::Sim(context) = &self.backend {
-            context.set_rewrite(Arc::new(rewrite));
-        }
-        self
+    /// A simulated device, if this build has them.
+    fn simulated() -> Result<Self, Error> {
+        Ok(Self { backend: Backend::Sim(sim::Context::open()?) })
     }
 
     /// Opens the GPU with this ordinal, as the driver counts them, which respects
@@ -161,6 +78,66 @@ impl Device {
     /// [`Error::Driver`].
     pub fn cuda(ordinal: u32) -> Result<Self, Error> {
         Ok(Self { backend: Backend::Cuda(cuda::Context::open(ordinal)?) })
+    }
+
+    /// Opens all GPUs that the driver sees, in its order; none if there is none, or the program was
+    /// built without the feature `cuda`.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// // On a machine without GPUs, two simulated devices.
+    /// let mut devices = Device::all_cuda()?;
+    /// if devices.is_empty() {
+    ///     devices = vec![Device::simulator(), Device::simulator()];
+    /// }
+    /// # assert!(!devices.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingEntryPoint`] and [`Error::Driver`].
+    pub fn all_cuda() -> Result<Vec<Self>, Error> {
+        match cuda::Context::count() {
+            Err(Error::NoBackend | Error::NoDriver { .. }) => Ok(Vec::new()),
+            count => (0..count?).map(Self::cuda).collect(),
+        }
+    }
+
+    /// The device of a context that another library made: a `CUcontext`.
+    ///
+    /// For a GPU's primary context, which the CUDA runtime, PyTorch, cudarc and candle use, it is the
+    /// device of [`Device::cuda`], which needs no `unsafe`. Any other context has memory, streams
+    /// and kernels of its own, so it is another device ([`DeviceId::Context`]), even of the same GPU.
+    ///
+    /// Calls leave the context that is current on the thread as it was; only where none was, the
+    /// device's stays current.
+    ///
+    /// # Safety
+    ///
+    /// The context must be alive until the process ends, or until the device and everything made on
+    /// it (tensors, streams, events, graphs) have been dropped and the context's address is not
+    /// passed here again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoBackend`], [`Error::NoDriver`], [`Error::MissingEntryPoint`] and
+    /// [`Error::Driver`], also for null.
+    pub unsafe fn from_context(context: *mut c_void) -> Result<Self, Error> {
+        // SAFETY: as the caller promises.
+        Ok(Self { backend: Backend::Cuda(unsafe { cuda::Context::adopt(context)? }) })
+    }
+
+    /// The backend's handle of the context, to pass to other crates: a `CUcontext`; null on the
+    /// simulator.
+    pub fn raw_context(&self) -> *mut c_void {
+        match &self.backend {
+            Backend::Cuda(context) => context.raw(),
+            Backend::Sim(_) => ptr::null_mut(),
+        }
     }
 
     /// The memory that the device's addresses belong to.
@@ -215,6 +192,14 @@ impl Device {
         }
     }
 
+    /// How many of `bytes` bytes from `address` on are memory that kernels of this device reach.
+    pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+        match &self.backend {
+            Backend::Cuda(context) => context.reachable(address, bytes),
+            Backend::Sim(context) => context.reachable(address, bytes),
+        }
+    }
+
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -239,6 +224,16 @@ mod tests {
         assert!(error.to_string().contains("--features cuda"), "{error}");
     }
 
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn without_the_feature_there_are_no_gpus() {
+        assert!(Device::all_cuda().is_ok_and(|devices| devices.is_empty()));
+        // SAFETY: nothing is made of null.
+        let adopted = unsafe { Device::from_context(ptr::null_mut()) };
+        assert_eq!(adopted.err().map(|error| error.code()), Some("TMA0603"));
+    }
+
+    #[cfg(feature = "ptx-sim")]
     #[test]
     fn simulators_have_memory_of_their_own() {
         let (first, second) = (Device::simulator(), Device::simulator().seed(7));

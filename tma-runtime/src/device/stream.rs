@@ -1,8 +1,8 @@
 //! Streams and events: ordering and timing of work.
 
-use crate::backend::cuda;
+use crate::backend::{self, cuda};
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, ForeignError};
 use crate::tensor::layout::DeviceId;
 use std::ffi::c_void;
 use std::ptr;
@@ -43,6 +43,39 @@ impl Stream {
 
     pub(crate) fn simulated(device: Device) -> Self {
         Self { backend: Backend::Sim, device }
+    }
+
+    /// A stream that another library made, a `CUstream`: null is the device's default stream. It is
+    /// not destroyed with this one.
+    ///
+    /// It is in order with the default stream and with copies to and from the host, as all streams
+    /// here are, also if it was made with `CU_STREAM_NON_BLOCKING`, as cudarc's and PyTorch's are:
+    /// operations on the default stream, of this crate and while this stream exists, wait for it,
+    /// and it for them. With work that other libraries queue elsewhere it has the order that they
+    /// gave it.
+    ///
+    /// On a simulated device null is the only handle.
+    ///
+    /// # Safety
+    ///
+    /// * The stream must be alive until the returned one has been dropped.
+    /// * If it is capturing, tensors of launches on it must stay allocated for as long as the graph
+    ///   may run. [`Stream::capture`] makes graphs that keep them.
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignError::Context`] if it belongs to another context than the device,
+    /// [`ForeignError::PerThread`], [`ForeignError::Simulated`], and [`Error::Driver`].
+    pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
+        match device.backend() {
+            backend::Backend::Cuda(context) => {
+                // SAFETY: as the caller promises.
+                let stream = unsafe { cuda::Stream::adopt(context, raw)? };
+                Ok(Self::cuda(device.clone(), stream))
+            }
+            backend::Backend::Sim(_) if raw.is_null() => Ok(Self::simulated(device.clone())),
+            backend::Backend::Sim(_) => Err(ForeignError::Simulated { device: device.id() }.into()),
+        }
     }
 
     /// The device it belongs to.
@@ -143,6 +176,17 @@ pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tma0564_a_simulated_device_has_no_streams_of_others() {
+        let device = Device::simulator();
+        // SAFETY: null is the default stream.
+        let own = unsafe { Stream::from_raw(&device, ptr::null_mut()) }.expect("the default stream");
+        assert!(own.raw().is_null());
+        // SAFETY: refused.
+        let other = unsafe { Stream::from_raw(&device, ptr::dangling_mut()) };
+        assert_eq!(other.err().map(|error| error.code()), Some("TMA0564"));
+    }
 
     #[test]
     fn tma0514_everything_belongs_to_one_device() {

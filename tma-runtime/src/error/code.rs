@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{ClusterError, Error, MapError, PictureError, TuneError, ViewError};
+use super::{ClusterError, Error, ForeignError, MapError, PictureError, TuneError, ViewError};
 
 impl Error {
     /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
@@ -8,6 +8,7 @@ impl Error {
         match self {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
+            Self::Foreign(error) => error.code(),
             Self::Picture(error) => error.code(),
             Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
@@ -25,6 +26,7 @@ impl Error {
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
             Self::NoBackend => "TMA0603",
+            Self::NoSimulator => "TMA0906",
             Self::Architecture { .. } => "TMA0604",
             Self::NoPtx { .. } => "TMA0605",
             Self::Jit { .. } => "TMA0606",
@@ -91,6 +93,19 @@ impl ViewError {
             Self::Reach { .. } => "TMA0542",
             Self::Overlap { .. } => "TMA0543",
             Self::UnknownMemory => "TMA0544",
+        }
+    }
+}
+
+impl ForeignError {
+    /// The error's code, `TMA0564`: the name of its page in `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Context { .. }
+            | Self::Memory { .. }
+            | Self::Misaligned { .. }
+            | Self::PerThread
+            | Self::Simulated { .. } => "TMA0564",
         }
     }
 }

@@ -12,6 +12,7 @@ impl fmt::Display for Error {
         match self {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
+            Self::Foreign(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
@@ -81,6 +82,10 @@ impl fmt::Display for Error {
                 "this build has no way to run kernels: enable the feature `cuda` of `tma-runtime` \
                  (`--features cuda`) on a machine with an NVIDIA driver",
             ),
+            Self::NoSimulator => f.write_str(
+                "this build has no simulator: enable the feature `ptx-sim` of `tma-runtime`, which is \
+                 on by default",
+            ),
             Self::Architecture { kernel, target, device, capability } => write!(
                 f,
                 "kernel `{kernel}` was compiled for {target}, which {device} (sm_{}{}) does not \
@@ -136,12 +141,11 @@ impl fmt::Display for Error {
                 "the host has no memory left for a copy of {bytes} bytes: copy smaller tensors, \
                  one at a time"
             ),
-            Self::SimulatedGrid { kernel, found, limit } => write!(
+            Self::SimulatedGrid { kernel, found, limit, least_time } => write!(
                 f,
                 "the simulator takes grids of at most {limit} blocks, but that for `{kernel}` has \
-                 {found}, which would take {} or more: launch a smaller grid, let each block work \
-                 on several tiles, or raise the limit with `Device::block_limit`",
-                ptx_sim::least_time(*found)
+                 {found}, which would take {least_time} or more: launch a smaller grid, let each block work \
+                 on several tiles, or raise the limit with `Device::block_limit`"
             ),
             Self::PtxNotKept { package, kernels } => {
                 let folder = package.join("tma-ptx");

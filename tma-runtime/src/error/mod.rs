@@ -6,6 +6,7 @@
 mod argument;
 mod cluster;
 mod code;
+mod foreign;
 mod map;
 mod message;
 mod picture;
@@ -16,15 +17,15 @@ mod view;
 
 use std::path::PathBuf;
 
-use crate::spec::{KernelSpec, Scalar};
+use crate::spec::Scalar;
 use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
+pub use foreign::ForeignError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
-use tma_model::assertion::{Record, Remark};
 pub use tune::TuneError;
 pub use view::ViewError;
 
@@ -37,6 +38,9 @@ pub enum Error {
 
     /// A view cannot be made from another one.
     View(ViewError),
+
+    /// Something that another library made cannot be used.
+    Foreign(ForeignError),
 
     /// A layout cannot be drawn.
     Picture(PictureError),
@@ -171,6 +175,9 @@ pub enum Error {
     /// This build has no backend to run kernels on.
     NoBackend,
 
+    /// The simulator was asked for, and this build has none.
+    NoSimulator,
+
     /// A kernel was compiled for an architecture that the device does not run.
     Architecture {
         /// The kernel.
@@ -285,6 +292,8 @@ pub enum Error {
         found: u64,
         /// The maximum.
         limit: u64,
+        /// How long these blocks would take at least, in words.
+        least_time: String,
     },
 
     /// A package does not keep the PTX of its kernels as they are now.
@@ -406,6 +415,12 @@ impl From<MapError> for Error {
     }
 }
 
+impl From<ForeignError> for Error {
+    fn from(error: ForeignError) -> Self {
+        Self::Foreign(error)
+    }
+}
+
 impl From<PictureError> for Error {
     fn from(error: PictureError) -> Self {
         Self::Picture(error)
@@ -426,15 +441,3 @@ impl From<ViewError> for Error {
 
 #[cfg(test)]
 mod tests;
-
-impl Error {
-    /// The error of an assertion of which a thread has told; none if the kernel's `ptx` has none of
-    /// this number.
-    pub(crate) fn assertion(spec: &'static KernelSpec, ptx: &str, record: Record) -> Option<Self> {
-        let Record { number, thread, block } = record;
-        let mut remarks = ptx.lines().filter_map(Remark::find);
-        let Remark { place, message, .. } = remarks.find(|remark| remark.number == number)?;
-        let (place, message) = (place.to_owned(), message.to_owned());
-        Some(Self::Assertion { kernel: spec.name, place, message, block, thread })
-    }
-}

@@ -19,6 +19,7 @@ impl Error {
             | Self::GridNotResident { .. }
             | Self::NeverWaits { .. } => true,
             Self::View(_)
+            | Self::Foreign(_)
             | Self::Picture(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }
@@ -36,6 +37,7 @@ impl Error {
             | Self::NoDriver { .. }
             | Self::NoDevice { .. }
             | Self::NoBackend
+            | Self::NoSimulator
             | Self::Architecture { .. }
             | Self::NoPtx { .. }
             | Self::Jit { .. }

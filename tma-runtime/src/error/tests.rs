@@ -98,6 +98,11 @@ fn every_error() -> Vec<Error> {
             package: "hello".into(),
             kernels: vec!["copy".to_owned(), "scale::wide".to_owned()],
         },
+        ForeignError::Context { what: "the stream", device: DeviceId::Cuda(0) }.into(),
+        ForeignError::Memory { address: 0x1000, device: DeviceId::Context(0) }.into(),
+        ForeignError::Misaligned { address: 0x1002, element: Scalar::F32 }.into(),
+        ForeignError::PerThread.into(),
+        ForeignError::Simulated { device: DeviceId::Simulator(0) }.into(),
         Error::NoDriver { status: status(34, "CUDA_ERROR_STUB_LIBRARY") },
         Error::NoDevice { ordinal: 1, count: 1 },
         Error::NoBackend,
@@ -139,7 +144,8 @@ fn every_error() -> Vec<Error> {
         Error::Unowned { kernel, tensor },
         Error::PreparedCapture { kernel },
         Error::HostMemory { bytes: 1 << 40 },
-        Error::SimulatedGrid { kernel, found: 1 << 31, limit: 1 << 22 },
+        Error::SimulatedGrid { kernel, found: 1 << 31, limit: 1 << 22, least_time: "2 hours".to_owned() },
+        Error::NoSimulator,
     ]
 }
 
@@ -159,11 +165,12 @@ fn messages_begin_with_their_code() {
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
         "TMA0548", "TMA0548", "TMA0548", "TMA0549", "TMA0549",
         "TMA0554", "TMA0555", "TMA0556", "TMA0560",
+        "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630",
+        "TMA0629", "TMA0630", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }

@@ -27,6 +27,7 @@
 
 pub(crate) mod args;
 pub(crate) mod bind;
+mod encode;
 pub(crate) mod graph;
 mod grid;
 mod occupancy;
@@ -40,6 +41,7 @@ pub use args::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
 pub use args::options::{MapArgExt, WithOptions};
 pub use args::{GlobalArg, GlobalArgMut, GlobalSlice, GlobalSliceMut, MapArg, MapArgMut};
 pub use bind::{Arg, Bound, bind};
+pub use encode::{Parameter, encode, parameters};
 pub use grid::{Grid, MAX_GRID};
 pub use occupancy::resident_blocks;
 pub use with::{LaunchOptions, With};

@@ -7,6 +7,7 @@
 
 mod boxes;
 mod columns;
+mod descriptor;
 mod faults;
 pub(crate) mod options;
 mod overlap;
@@ -21,6 +22,7 @@ use crate::spec::{MapMode, MapSpec};
 use crate::tensor::layout::{Layout, MAX_RANK};
 use boxes::strided_box;
 use columns::columns;
+pub use descriptor::Descriptor;
 use faults::{map_error, tile_error};
 use overlap::overlap;
 use tma_model::limits::{BOX_INNER_BYTES, IM2COL_RANKS, tensor_alignment};

@@ -10,6 +10,9 @@ pub use tma_model::limits::MAX_RANK;
 pub enum DeviceId {
     /// The GPU with this ordinal, as the driver counts them.
     Cuda(u32),
+    /// A context that another library made on a GPU, numbered as they were met
+    /// ([`Device::from_context`](crate::Device::from_context)).
+    Context(u32),
     /// A simulated device; each has its own memory.
     Simulator(u32),
 }
@@ -18,6 +21,7 @@ impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cuda(ordinal) => write!(f, "GPU {ordinal}"),
+            Self::Context(number) => write!(f, "CUDA context {number}"),
             Self::Simulator(number) => write!(f, "simulator {number}"),
         }
     }

@@ -54,7 +54,7 @@ impl Key {
             device: format!("{name}, compute capability {major}.{minor}, {count} multiprocessors"),
             task: format!("{task:?} {shape:?}"),
             unit: match device.id() {
-                DeviceId::Cuda(_) => Unit::Microseconds,
+                DeviceId::Cuda(_) | DeviceId::Context(_) => Unit::Microseconds,
                 DeviceId::Simulator(_) => Unit::Instructions,
             },
         }

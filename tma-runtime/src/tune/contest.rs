@@ -1,11 +1,12 @@
 //! Candidates in turns.
 
-use super::progress::Progress;
+use super::turns::turns;
 use super::{Outcome, Tuner};
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::device::stream::Stream;
 use crate::error::Error;
+use crate::progress::Progress;
 
 /// Launches of a candidate in a round, at most.
 const LAUNCHES: f64 = 1000.0;
@@ -71,7 +72,7 @@ fn times(
     }
     let mut times = vec![vec![]; candidates.len()];
     for round in 0..tuner.rounds {
-        for place in order(round, candidates.len()) {
+        for place in turns(round, candidates.len()) {
             times[place].push(microseconds(tuner.stream, launches[place], || queue(candidates[place]))?);
             progress.step();
         }
@@ -90,15 +91,6 @@ fn microseconds(
     Ok(f64::from(start.elapsed_ms(&stream.record()?)?) * 1e3 / launches as f64)
 }
 
-/// The order of a round: each candidate begins as often as any other, and every other round runs
-/// backwards, so that neighbours change.
-fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |turn| {
-        let turn = if round.is_multiple_of(2) { turn } else { count - 1 - turn };
-        (round / 2 + turn) % count
-    })
-}
-
 /// The median of the rounds, of which there is at least one, and how far they lie apart.
 fn summed_up(mut times: Vec<f64>) -> Outcome {
     times.sort_by(f64::total_cmp);
@@ -111,17 +103,6 @@ fn summed_up(mut times: Vec<f64>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_candidate_runs_once_a_round_and_begins_as_often_as_any_other() {
-        for count in 1..6 {
-            let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| order(round, count).collect()).collect();
-            for index in 0..count {
-                assert!(rounds.iter().all(|round| round.contains(&index)), "{rounds:?}");
-                assert_eq!(rounds.iter().filter(|round| round[0] == index).count(), 2, "{rounds:?}");
-            }
-        }
-    }
 
     #[test]
     fn the_median_decides() {

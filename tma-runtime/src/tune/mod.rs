@@ -72,16 +72,18 @@
 
 mod cache;
 mod contest;
-mod progress;
 mod table;
+mod turns;
+
+pub use turns::turns;
 
 use std::fmt::Debug;
 use std::path::PathBuf;
 
 use self::cache::{Identity, Key};
-use self::progress::Progress;
 use crate::device::stream::Stream;
 use crate::error::{Error, TuneError};
+use crate::progress::Progress;
 use crate::spec::KernelSpec;
 
 /// A kernel to try, with options that its launch understands, such as the number of blocks or the
@@ -295,7 +297,7 @@ impl<'a> Tuner<'a> {
             Unit::Microseconds => 1 + self.rounds,
             Unit::Instructions => 1,
         };
-        let progress = Progress::new(task, candidates.len() * turns, self.quiet);
+        let progress = Progress::new(format!("tuning {task}"), (candidates.len() * turns) as u64, self.quiet);
         let outcomes = contest::run(self, candidates.len(), progress, queue)?;
         if let Some(folder) = &self.folder
             && let Err(error) = cache::write(folder, &key, &identities, &outcomes)

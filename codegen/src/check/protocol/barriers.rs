@@ -13,7 +13,7 @@ use super::memory::{Record, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
-use crate::ir::{BarrierOp, Expr, LocalId, Stmt, StmtId};
+use crate::ir::{BarrierOp, BinaryOp, Expr, LocalId, Stmt, StmtId};
 
 /// Where an mbarrier is: the block and the address.
 pub(super) type At = (usize, u32);
@@ -90,8 +90,8 @@ impl Run<'_, '_> {
                 }
             }
             BarrierOp::Wait { parity } => {
-                let parity = self.small(parity)? & 1;
-                return self.wait(stmt.id, place, Awaited::Parity(parity == 1), scope);
+                let parity = self.parity(parity)?;
+                return self.wait(stmt.id, place, Awaited::Parity(parity), scope);
             }
             BarrierOp::WaitToken { token } => {
                 let Value::Token { block, at, phase } = self.value(token) else {
@@ -105,11 +105,25 @@ impl Run<'_, '_> {
             BarrierOp::TestWait { dest, parity }
             | BarrierOp::TryWait { dest, parity }
             | BarrierOp::TryWaitFor { dest, parity, .. } => {
-                let parity = self.small(parity)? & 1;
-                return self.poll(stmt, place, (Awaited::Parity(parity == 1), scope), *dest);
+                let parity = self.parity(parity)?;
+                return self.poll(stmt, place, (Awaited::Parity(parity), scope), *dest);
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// Whether a parity is odd.
+    fn parity(&mut self, parity: &Expr) -> Step<bool> {
+        let lanes = self.numbers(parity).and_then(|lanes| {
+            lanes.map(|term| {
+                let one = self.terms.number(1, self.terms.scalar(term));
+                Some(self.terms.binary(BinaryOp::And, term, one))
+            })
+        });
+        let Some(lanes) = lanes else { return Err(self.unknown(Why::Operand, parity.span)) };
+        let term = self.uniform(&lanes)?;
+        let (low, high) = self.facts.range(self.terms, term);
+        if low == high { Ok(low == 1) } else { Err(self.unknown(Why::Operand, parity.span)) }
     }
 
     fn init(&mut self, stmt: StmtId, place @ (block, at): At, count: u32) -> Step {
@@ -206,7 +220,7 @@ impl Run<'_, '_> {
         if block != self.me().block {
             let visit = (self.epoch(), self.site(stmt));
             if let Some(block) = self.blocks.get_mut(block) {
-                block.visits.push(visit);
+                block.note_visit(visit);
             }
         }
     }

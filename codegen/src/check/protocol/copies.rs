@@ -237,7 +237,7 @@ impl Run<'_, '_> {
         self.touch(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
         // A source that is read when its block ends.
         let site = self.site(stmt.id);
-        self.blocks[own].visits.push((done, site));
+        self.blocks[own].note_visit((done, site));
         if let Some(mbarrier) = self.mbarrier(place) {
             mbarrier.load = Some((mbarrier.count.phase() + 1, site));
         }
@@ -282,7 +282,7 @@ impl Run<'_, '_> {
         let (block, warpgroup) = (self.me().block, self.warpgroup());
         if !self.blocks[block].tensor_cores.contains_key(&warpgroup) {
             let component = self.component();
-            let core = TensorCore { component, issues: vec![] };
+            let core = TensorCore { component, folded: 0, issues: vec![] };
             self.blocks[block].tensor_cores.insert(warpgroup, core);
         }
         let number = self.me().multiplications + 1;
@@ -318,8 +318,7 @@ impl Run<'_, '_> {
         }
         let Some(core) = self.blocks[block].tensor_cores.get_mut(&warpgroup) else { return Flow::Next };
         let component = core.component;
-        let past: Vec<_> =
-            core.issues.iter_mut().take(last as usize).map(tma_model::sync::Issues::join).collect();
+        let past = core.past(last);
         let view = &mut self.agents[self.current].view;
         view.learn(Epoch::new(component, last));
         past.iter().for_each(|past| view.learn_past(past));

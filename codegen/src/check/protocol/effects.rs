@@ -239,23 +239,29 @@ impl<'k> Run<'_, 'k> {
                 Region::Some(base..base + bytes_of(ty.shared_bytes()))
             }
         };
+        self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (access, region), None)
     }
 
-    /// The addresses of an array's element, if they are known, and its region.
-    fn element(&mut self, array: &Expr, index: &Expr) -> Step<(usize, Option<Lanes<u32>>, Region)> {
+    /// The addresses of so many elements of an array from an index on, if they are known, and
+    /// their region.
+    fn elements(
+        &mut self,
+        (array, index): (&Expr, &Expr),
+        vector: u32,
+    ) -> Step<(usize, Option<Lanes<u32>>, Region)> {
         let (block, base) = self.places(array)?;
         self.charge()?;
         let Type::SharedArray(element, len) = array.ty.local() else {
             return Err(self.unknown(Why::Address, array.span));
         };
-        let (bytes, len) = (element.bytes(), *len);
+        let (bytes, len) = (element.bytes(), (*len).max(vector));
         let index = self.numbers(index).and_then(|lanes| {
-            lanes.map(|term| u32::try_from(self.terms.int(term)?).ok().filter(|index| *index < len))
+            lanes.map(|term| u32::try_from(self.terms.int(term)?).ok().filter(|index| *index <= len - vector))
         });
         let at = index.and_then(|index| base.zip(&index, |base, index| Some(base + index * bytes)));
         let region = match &at {
-            Some(at) => Region::Each(at.clone(), bytes),
+            Some(at) => Region::Each(at.clone(), vector * bytes),
             None => {
                 let base = self.uniform(&base)?;
                 Region::Some(base..base + len * bytes)
@@ -265,14 +271,16 @@ impl<'k> Run<'_, 'k> {
     }
 
     fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> Step {
-        let (block, at, region) = self.element(array, index)?;
+        let vector = self.input.kernel.kernel().local(dest).ty.elements().map(|(_, len)| len);
+        let (block, at, region) = self.elements((array, index), vector.unwrap_or(1))?;
         self.visit(stmt.id, block);
+        self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (READ, region), None)?;
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
         let numbers = &self.blocks[block].numbers;
-        let known = at.and_then(|at| at.map(|at| numbers.get(&at).copied()));
+        let known = at.filter(|_| vector.is_none()).and_then(|at| at.map(|at| numbers.get(&at).copied()));
         match known {
             Some(lanes) => self.set(dest, Value::Number(lanes)),
             None => self.load_fresh(dest),
@@ -281,9 +289,11 @@ impl<'k> Run<'_, 'k> {
     }
 
     fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> Step {
-        let (block, at, region) = self.element(array, index)?;
+        let vector = value.ty.elements().map_or(1, |(_, len)| len);
+        let (block, at, region) = self.elements((array, index), vector)?;
         self.visit(stmt.id, block);
         let hull = region.hull();
+        self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (WRITE, region), None)?;
         if !self.input.code.slice.reads_shared() {
             return Ok(());

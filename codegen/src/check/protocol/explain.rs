@@ -123,7 +123,7 @@ fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) 
                 Some(index) => format!("{}[{}]", param(id), index.as_int()),
                 None => continue,
             },
-            Symbol::Place(_) | Symbol::Fresh(_) => continue,
+            Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_) => continue,
         };
         all.push((name, *number));
     }

@@ -3,11 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+use super::banks::{Banks, SharedAccess};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::launch;
+use super::proof::{self, Outcome};
 use super::run::{Choices, Input, Run, Stop};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
@@ -51,6 +53,15 @@ pub struct Judgement {
     pub worlds: u32,
 }
 
+/// What is reported of a kernel.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its protocol.
+    pub judgement: Judgement,
+    /// Its accesses to shared memory, in the order of the source.
+    pub accesses: Vec<SharedAccess>,
+}
+
 /// Clusters that are looked at where the launch says how large they are.
 const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
 /// The most blocks of a cluster that are followed.
@@ -60,7 +71,17 @@ const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel.
 pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false };
+    explore(kernel, budget, None).0
+}
+
+/// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
+pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
+    let (judgement, banks) = explore(kernel, budget, Some(Banks::default()));
+    Report { judgement, accesses: banks.unwrap_or_default().of_kernel(kernel.kernel()) }
+}
+
+fn explore(kernel: &CheckedKernel, budget: Budget, banks: Option<Banks>) -> (Judgement, Option<Banks>) {
+    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false, banks };
     let broken = match kernel.kernel().launch.cluster {
         Cluster::None => all.clusters(kernel, [1, 1, 1]),
         Cluster::Fixed(extents) => all.clusters(kernel, extents),
@@ -72,7 +93,7 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }
+    (Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }, all.banks)
 }
 
 /// What was looked at so far.
@@ -82,6 +103,8 @@ struct Exploration {
     doubts: Vec<Doubt>,
     /// Whether a loop could have gone on.
     is_cut: bool,
+    /// Accesses to shared memory, where they are noted.
+    banks: Option<Banks>,
 }
 
 /// How a world ended, and what it had decided.
@@ -140,6 +163,10 @@ impl Exploration {
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
+        if self.proves(&mut input, &mut terms) {
+            return None;
+        }
+        input.groups = first_groups(kernel.kernel(), &input.code);
         let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
@@ -153,6 +180,22 @@ impl Exploration {
                     self.doubts.truncate(doubts);
                     self.is_cut = is_cut;
                 }
+            }
+        }
+    }
+
+    /// Whether all worlds are right, whatever the counts, as far as a part of the budget shows.
+    fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
+        let mut left = self.left;
+        loop {
+            let before = left;
+            let outcome = proof::prove(input, terms, &mut left, &mut self.worlds);
+            self.left -= before - left;
+            match outcome {
+                Outcome::Proved => return true,
+                Outcome::Open | Outcome::Budget => return false,
+                Outcome::Split(classes) if refine(&mut input.groups, &classes) => {}
+                Outcome::Split(_) => return false,
             }
         }
     }
@@ -199,7 +242,12 @@ impl Exploration {
     ) -> Next {
         self.worlds += 1;
         let mut run = Run::new(input, terms, choices, self.left);
+        run.banks = self.banks.take();
         let end = run.go();
+        self.banks = run.banks.take();
+        if let Some(banks) = &mut self.banks {
+            banks.end_world(!matches!(end, Err(Stop::Split(_))));
+        }
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         (results.taken, results.turns) = (choices.taken, choices.most_turns);
@@ -207,7 +255,7 @@ impl Exploration {
         let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
         match end {
             Ok(()) => results.passed.push(ended()),
-            Err(Stop::Over) => {}
+            Err(Stop::Over | Stop::Fork(_)) => {}
             Err(Stop::Cut) => self.is_cut = true,
             Err(Stop::Unknown(doubt)) => self.doubt(doubt),
             Err(Stop::Budget) => {

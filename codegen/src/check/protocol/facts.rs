@@ -14,8 +14,70 @@ pub(super) struct Facts {
     decided: HashMap<Term, bool>,
     bounds: HashMap<Term, (i128, i128)>,
     unequal: HashSet<(Term, i128)>,
+    /// Comparisons of sums that were decided.
+    sums: HashMap<Compared, Decided>,
 }
 
+/// Two terms that are compared, of which one has a number added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Compared {
+    sum: Term,
+    other: Term,
+    sum_is_less: bool,
+}
+
+/// The least and the greatest number for which a comparison was decided, each way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decided {
+    holds: Option<(i128, i128)>,
+    fails: Option<(i128, i128)>,
+}
+
+impl Decided {
+    /// Whether it holds with this number, if that follows: `x + c < y` does for smaller ones, and
+    /// `y < x + c` for greater ones.
+    fn follows(self, number: i128, sum_is_less: bool) -> Option<bool> {
+        let (holds, fails) = match sum_is_less {
+            true => (
+                self.holds.is_some_and(|(_, most)| number <= most),
+                self.fails.is_some_and(|(least, _)| number >= least),
+            ),
+            false => (
+                self.holds.is_some_and(|(least, _)| number >= least),
+                self.fails.is_some_and(|(_, most)| number <= most),
+            ),
+        };
+        (holds || fails).then_some(holds)
+    }
+
+    fn note(&mut self, number: i128, holds: bool) {
+        let range = if holds { &mut self.holds } else { &mut self.fails };
+        let (least, most) = range.unwrap_or((number, number));
+        *range = Some((least.min(number), most.max(number)));
+    }
+}
+
+/// `x < y` as a comparison of `x + c`, and one of `y + c`.
+fn comparisons(terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 2] {
+    let ((sum, number), (other_sum, other_number)) = (parted(terms, a), parted(terms, b));
+    [
+        (Compared { sum, other: b, sum_is_less: true }, number),
+        (Compared { sum: other_sum, other: a, sum_is_less: false }, other_number),
+    ]
+}
+
+/// Numbers that are added: greater ones may stand for what is subtracted.
+const MOST_ADDED: i128 = 1 << 20;
+
+/// A term as `x + c`.
+pub(super) fn parted(terms: &Terms, term: Term) -> (Term, i128) {
+    if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
+        && let Some(by @ 0..=MOST_ADDED) = terms.int(by)
+    {
+        return (inner, by);
+    }
+    (term, 0)
+}
 impl Facts {
     /// Whether a condition holds, if that follows.
     pub(super) fn known(&self, terms: &Terms, condition: Term) -> Option<bool> {
@@ -44,7 +106,10 @@ impl Facts {
                 } else if low_a >= high_b {
                     Some(false)
                 } else {
-                    None
+                    let follows = |(compared, number): (Compared, i128)| {
+                        self.sums.get(&compared)?.follows(number, compared.sum_is_less)
+                    };
+                    comparisons(terms, a, b).into_iter().find_map(follows)
                 }
             }
             Node::Binary(BinaryOp::Eq, a, b) => {
@@ -117,6 +182,7 @@ impl Facts {
                 within(low, high)
             }
             Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
+            Node::Symbol(Symbol::Turns(_)) => (least, greatest),
             // A launch brings no numbers near those at which sums wrap.
             Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
             Node::Known(_)
@@ -149,6 +215,9 @@ impl Facts {
                 self.assume(terms, a, false) && self.assume(terms, b, false)
             }
             Node::Binary(BinaryOp::Lt, a, b) => {
+                for (compared, number) in comparisons(terms, a, b) {
+                    self.sums.entry(compared).or_default().note(number, value);
+                }
                 let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
                 if value {
                     self.bound(terms, a, low_a, high_b - 1) && self.bound(terms, b, low_a + 1, high_b)
@@ -208,5 +277,48 @@ impl Facts {
     /// What was decided.
     pub(super) fn decided(&self) -> impl Iterator<Item = (Term, bool)> {
         self.decided.iter().map(|(&term, &value)| (term, value))
+    }
+
+    /// What was decided, in order.
+    pub(super) fn decided_in_order(&self) -> Vec<(Term, bool)> {
+        let mut all: Vec<_> = self.decided().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The facts as `rewrite` makes their terms; those are forgotten of which it makes none.
+    pub(super) fn rewritten(
+        &self,
+        terms: &mut Terms,
+        rewrite: &mut impl FnMut(&mut Terms, Term) -> Option<Term>,
+    ) -> Self {
+        let mut facts = Self::default();
+        for (term, value) in self.decided_in_order() {
+            if let Some(term) = rewrite(terms, term)
+                && terms.known(term).is_none()
+            {
+                facts.decided.insert(term, value);
+                if let Node::Binary(BinaryOp::Lt, a, b) = *terms.node(term) {
+                    for (compared, number) in comparisons(terms, a, b) {
+                        facts.sums.entry(compared).or_default().note(number, value);
+                    }
+                }
+            }
+        }
+        // Bounds of what turns have come to follow from what was decided.
+        let is_lasting = |term: &Term| !terms.is_numbered(*term);
+        facts.bounds = self.bounds.iter().filter(|(term, _)| is_lasting(term)).map(|(a, b)| (*a, *b)).collect();
+        facts.unequal = self.unequal.iter().filter(|(term, _)| is_lasting(term)).copied().collect();
+        facts
+    }
+
+    /// All facts, in order.
+    pub(super) fn listed(&self) -> Vec<(Term, i128, i128)> {
+        let decided = self.decided.iter().map(|(&term, &value)| (term, i128::from(value), -1));
+        let bounds = self.bounds.iter().map(|(&term, &(low, high))| (term, low, high));
+        let unequal = self.unequal.iter().map(|&(term, number)| (term, number, -2));
+        let mut all: Vec<_> = decided.chain(bounds).chain(unequal).collect();
+        all.sort_unstable();
+        all
     }
 }

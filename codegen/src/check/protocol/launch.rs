@@ -166,7 +166,7 @@ pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {
     symbols_of(terms, condition, &mut symbols);
     symbols.iter().any(|symbol| match terms.node(*symbol) {
         Node::Symbol(Symbol::Param(_)) => terms.scalar(*symbol) != Scalar::Bool,
-        Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_)) => true,
+        Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_)) => true,
         Node::Symbol(Symbol::Place(special)) => matches!(special, Special::GridDim(_)),
         Node::Known(_)
         | Node::Not(_)

@@ -4,7 +4,7 @@ use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS, WARPGROUP_THREADS};
 
 use super::finding::{Act, Detail, Party, Rule, Why};
 use super::run::{Flow, Run, Step};
-use super::state::{Agent, Meeting};
+use super::state::{Agent, Meeting, Meets};
 use super::term::{Known, Term};
 use super::value::Value;
 use crate::ir::{Expr, LocalId, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp};
@@ -99,7 +99,7 @@ impl Run<'_, '_> {
         if arrives_only {
             return Ok(Flow::Next);
         }
-        self.me_mut().inside = Some(round);
+        (self.me_mut().inside, self.me_mut().meets) = (Some(round), Meets::Named(with.id));
         // Whoever comes last does not go on first.
         Ok(Flow::Blocked)
     }
@@ -163,7 +163,7 @@ impl Run<'_, '_> {
                 meeting.first.get_or_insert(site);
                 meeting.arrived += agent.threads.len() as u32;
                 meeting.brought.extend(brings);
-                agent.inside = Some(meeting.round);
+                (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp));
                 meeting.round
             }
         };
@@ -236,7 +236,7 @@ impl Run<'_, '_> {
                 self.grid.releases.release(&mut agent.view);
                 self.grid.first.get_or_insert(site);
                 self.grid.arrived += agent.threads.len() as u32;
-                agent.inside = Some(self.grid.round);
+                (agent.inside, agent.meets) = (Some(self.grid.round), Meets::Grid);
                 let round = self.grid.round;
                 if self.grid.arrived >= all {
                     self.grid.next_round();

@@ -9,15 +9,18 @@
 //! | `run`, `state` | one world: groups that take turns |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
 //! | `memory` | accesses to shared memory, and which of them nothing orders |
+//! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `explore` | all worlds of a kernel |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
+mod banks;
 mod barriers;
 mod code;
 mod copies;
 mod deadlock;
+mod decide;
 mod effects;
 mod explain;
 mod explore;
@@ -25,13 +28,16 @@ mod facts;
 mod finding;
 mod lanes;
 mod launch;
+mod linear;
 mod meetings;
 mod memory;
+mod proof;
 mod run;
 mod slice;
 mod state;
 mod term;
 mod value;
 
-pub use explore::{Budget, Judgement, Verdict, judge};
+pub use banks::SharedAccess;
+pub use explore::{Budget, Judgement, Report, Verdict, judge, report};
 pub use finding::{Doubt, Why};

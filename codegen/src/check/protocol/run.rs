@@ -3,17 +3,19 @@
 //! Groups of threads take turns, and each goes on until it has to wait. Copies count at once; who
 //! may use what they bring is decided by clocks alone, as in the simulator.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
+use super::banks::Banks;
 use super::code::{Ends, Op, Steps};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Site;
-use super::state::{Agent, Block, Counter, Meeting, Stores};
-use super::term::{Node, Term, Terms};
+use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
+use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::check::CheckedKernel;
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
@@ -44,6 +46,8 @@ pub(super) enum Stop {
     Over,
     /// As many turns were taken as are looked at.
     Cut,
+    /// A condition is free: it is decided both ways from here.
+    Fork(Term),
     /// Nothing more can be said.
     Unknown(Doubt),
     /// As much was done as may be.
@@ -61,6 +65,15 @@ pub(super) enum Flow {
     Blocked,
 }
 
+/// Where a step has led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Went {
+    /// To the next one; whether that was the first of a turn.
+    On { turn: bool },
+    /// It is tried again when others have gone on; whether it came to a meeting.
+    Nowhere { came: bool },
+}
+
 /// The decisions of a world, in order.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
@@ -71,6 +84,10 @@ pub(super) struct Choices {
     pub(super) turns: u32,
     /// The most turns after which it decided freely.
     pub(super) most_turns: u32,
+    /// Whether whoever runs it decides, each condition when it comes.
+    pub(super) forks: bool,
+    /// Then the loops whose ends depend on the launch or on data.
+    pub(super) free: HashSet<StmtId>,
 }
 
 /// A world under way.
@@ -85,11 +102,13 @@ pub(super) struct Run<'r, 'k> {
     pub(super) cluster: Meeting,
     pub(super) grid: Meeting,
     pub(super) acquirer: Acquirer,
-    components: u32,
+    pub(super) components: u32,
     pub(super) doubts: Vec<Doubt>,
     /// Steps that may still be taken.
     pub(super) budget: u64,
     pub(super) current: usize,
+    /// Accesses to shared memory, where they are noted.
+    pub(super) banks: Option<Banks>,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -116,6 +135,8 @@ impl<'r, 'k> Run<'r, 'k> {
                     stores: Stores::default(),
                     multiplications: 0,
                     failed_polls: 0,
+                    meets: Meets::default(),
+                    moves: Moves::default(),
                 });
             }
         }
@@ -136,6 +157,7 @@ impl<'r, 'k> Run<'r, 'k> {
             doubts: vec![],
             budget,
             current: 0,
+            banks: None,
         }
     }
 
@@ -162,25 +184,32 @@ impl<'r, 'k> Run<'r, 'k> {
     fn advance(&mut self) -> Step<bool> {
         let mut any = false;
         loop {
-            self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
-            let me = self.me();
-            if me.is_done {
-                return Ok(any);
+            match self.one()? {
+                Went::On { .. } => any = true,
+                Went::Nowhere { came } => return Ok(any || came),
             }
-            let at = me.at;
-            let input = self.input;
-            let step = input.code.step(at);
-            let depth = step.loops.len();
-            let entered = usize::from(matches!(step.op, Op::Enter(_)));
-            self.me_mut().turns.truncate(depth - entered);
-            let before = self.me().inside;
-            match self.step(&step.op)? {
-                Flow::Next => self.me_mut().at = at + 1,
-                Flow::Goto(to) => self.me_mut().at = to,
-                Flow::Blocked => return Ok(any || self.me().inside != before),
-            }
-            any = true;
         }
+    }
+
+    /// Lets the current group take a step.
+    pub(super) fn one(&mut self) -> Step<Went> {
+        self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
+        let me = self.me();
+        if me.is_done {
+            return Ok(Went::Nowhere { came: false });
+        }
+        let (at, before) = (me.at, me.inside);
+        let input = self.input;
+        let step = input.code.step(at);
+        let depth = step.loops.len();
+        let entered = usize::from(matches!(step.op, Op::Enter(_)));
+        self.me_mut().turns.truncate(depth - entered);
+        match self.step(&step.op)? {
+            Flow::Next => self.me_mut().at = at + 1,
+            Flow::Goto(to) => self.me_mut().at = to,
+            Flow::Blocked => return Ok(Went::Nowhere { came: self.me().inside != before }),
+        }
+        Ok(Went::On { turn: matches!(step.op, Op::Turn(_)) })
     }
 
     pub(super) fn me(&self) -> &Agent {
@@ -321,6 +350,9 @@ impl<'r, 'k> Run<'r, 'k> {
                     Some((id, turn)) if id == stmt => *turn += 1,
                     Some(_) | None => self.me_mut().turns.push((*stmt, 1)),
                 }
+                if self.choices.forks {
+                    self.note_moves(*stmt);
+                }
                 Ok(Flow::Next)
             }
             Op::Jump(to) => Ok(Flow::Goto(*to)),
@@ -329,24 +361,6 @@ impl<'r, 'k> Run<'r, 'k> {
                 Ok(Flow::Blocked)
             }
         }
-    }
-
-    /// Whether a value is in one of these ranges.
-    fn within(&mut self, term: Term, ranges: &[(i128, i128)]) -> Term {
-        let scalar = self.terms.scalar(term);
-        let mut any = self.terms.truth(false);
-        for &(low, high) in ranges {
-            let holds = if scalar == Scalar::Bool {
-                if low == high && low == 0 { self.terms.not(term) } else { term }
-            } else {
-                let (low, high) = (self.terms.number(low, scalar), self.terms.number(high, scalar));
-                let above = self.terms.binary(BinaryOp::Ge, term, low);
-                let below = self.terms.binary(BinaryOp::Le, term, high);
-                self.terms.binary(BinaryOp::And, above, below)
-            };
-            any = self.terms.binary(BinaryOp::Or, any, holds);
-        }
-        any
     }
 
     fn begin(&mut self, inner: &For, counter: usize) -> Step<Flow> {
@@ -396,81 +410,17 @@ impl<'r, 'k> Run<'r, 'k> {
         Ok(Flow::Next)
     }
 
-    /// Whether a condition holds for the group, which parts if it holds for some. What is not known
-    /// is decided: first so that a loop ends, and the other way in another world.
-    pub(super) fn decide(&mut self, condition: &Lanes<Term>, stmt: &Stmt, ends: Ends) -> Step<bool> {
-        let known = condition.map(|term| self.facts.known(self.terms, term));
-        if let Some(known) = known {
-            return match known.uniform() {
-                Some(holds) => Ok(holds),
-                None => Err(self.split(&known.classes())),
-            };
-        }
-        let count = self.me().threads.len();
-        let all: Vec<_> = (0..count).filter_map(|lane| condition.get(lane)).collect();
-        if condition.uniform().is_none() {
-            self.doubt(Why::Cut, stmt.origin.span);
-        }
-        let mut holds = None;
-        for term in all {
-            match (self.facts.known(self.terms, term), holds) {
-                (Some(known), Some(holds)) if known != holds => return Err(Stop::Over),
-                (Some(_), _) => {}
-                (None, Some(holds)) => {
-                    if !self.facts.assume(self.terms, term, holds) {
-                        return Err(Stop::Over);
-                    }
-                }
-                (None, None) => holds = Some(self.choose(term, ends)?),
+    /// Which locals are others than at the last turn of this loop.
+    fn note_moves(&mut self, stmt: StmtId) {
+        let agent = self.me_mut();
+        agent.moves.moving.resize(agent.locals.len(), false);
+        if let Some(before) = agent.moves.heads.get(&stmt) {
+            let both = agent.locals.iter().zip(before.iter());
+            for (moving, (now, before)) in agent.moves.moving.iter_mut().zip(both) {
+                *moving |= now != before;
             }
         }
-        Ok(holds.unwrap_or(true))
-    }
-
-    /// Decides a condition that is free: of several together each, as far as that is needed.
-    fn choose(&mut self, condition: Term, ends: Ends) -> Step<bool> {
-        if let Node::Not(inner) = *self.terms.node(condition) {
-            let ends = match ends {
-                Ends::Then => Ends::Otherwise,
-                Ends::Otherwise => Ends::Then,
-                Ends::Neither => Ends::Neither,
-            };
-            return self.choose(inner, ends).map(|holds| !holds);
-        }
-        if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
-            && self.terms.scalar(condition) == Scalar::Bool
-        {
-            for part in [a, b] {
-                if let Some(holds) = self.facts.known(self.terms, condition) {
-                    return Ok(holds);
-                }
-                if self.facts.known(self.terms, part).is_none() {
-                    self.choose(part, ends)?;
-                }
-            }
-            return self.facts.known(self.terms, condition).ok_or(Stop::Over);
-        }
-        self.choose_one(condition, ends)
-    }
-
-    fn choose_one(&mut self, condition: Term, ends: Ends) -> Step<bool> {
-        let in_loop = self.me().turns.last().copied();
-        if in_loop.is_some_and(|(_, turn)| turn > self.input.most_turns) {
-            return Err(Stop::Cut);
-        }
-        let turn = in_loop.map_or(0, |(_, turn)| turn);
-        let first = match ends {
-            Ends::Then | Ends::Neither => true,
-            Ends::Otherwise => false,
-        };
-        let choices = &mut self.choices;
-        let may_go_on = ends != Ends::Neither;
-        let is_other = choices.path.get(choices.taken.len()).copied();
-        let is_other = is_other.unwrap_or(may_go_on && turn < choices.turns);
-        choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
-        choices.taken.push(is_other);
-        let value = first != is_other;
-        if self.facts.assume(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
+        agent.moves.heads.insert(stmt, Rc::from(agent.locals.as_slice()));
     }
 
     /// What a local holds from now on.

@@ -280,6 +280,25 @@ pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
     }
 }
 
+/// The parity that an operation waits for.
+pub(super) fn parity(op: &BarrierOp) -> Option<&Expr> {
+    match op {
+        BarrierOp::Wait { parity }
+        | BarrierOp::TestWait { parity, .. }
+        | BarrierOp::TryWait { parity, .. }
+        | BarrierOp::TryWaitFor { parity, .. } => Some(parity),
+        BarrierOp::Init { .. }
+        | BarrierOp::Invalidate
+        | BarrierOp::Arrive
+        | BarrierOp::ArriveMany { .. }
+        | BarrierOp::ArriveToken { .. }
+        | BarrierOp::ArriveDrop
+        | BarrierOp::ArriveExpectTx { .. }
+        | BarrierOp::ExpectTx { .. }
+        | BarrierOp::WaitToken { .. } => None,
+    }
+}
+
 /// Whether a condition is of integers and truth values alone.
 fn is_integral(condition: &Expr) -> bool {
     let mut integral = true;

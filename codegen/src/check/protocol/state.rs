@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tma_model::sync::{
-    BulkGroups, Component, Epoch, Issue, Issues, Knowledge, MbarrierCount, PhaseOrder, Releases, View,
+    BulkGroups, Clock, Component, Epoch, Issue, Issues, Knowledge, MbarrierCount, PhaseOrder, Releases, View,
 };
 
 use super::finding::BarrierState;
@@ -14,7 +14,7 @@ use super::value::Value;
 use crate::ir::{Scalar, StmtId};
 
 /// Threads of a block that take the same way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Agent {
     pub(super) block: usize,
     pub(super) threads: Rc<[u32]>,
@@ -28,8 +28,12 @@ pub(super) struct Agent {
     /// The loops that it is in, and the turn of each.
     pub(super) turns: Vec<(StmtId, u32)>,
     pub(super) is_done: bool,
-    /// The meeting that it has come to and not left.
+    /// The round of the meeting that it has come to and not left.
     pub(super) inside: Option<u32>,
+    /// Which meeting that is, or was last.
+    pub(super) meets: Meets,
+    /// For which locals each loop's turns have made a difference, and what all were at the last.
+    pub(super) moves: Moves,
     /// The round of the cluster's barrier that it has arrived in.
     pub(super) in_cluster: Option<u32>,
     pub(super) stores: Stores,
@@ -39,8 +43,29 @@ pub(super) struct Agent {
     pub(super) failed_polls: u32,
 }
 
+/// Which meeting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Meets {
+    /// Of the grid.
+    #[default]
+    Grid,
+    /// Of a barrier of the block, by its number.
+    Named(u32),
+    /// Of a warp of the block, by its number.
+    Warp(u32),
+}
+
+/// What the turns of loops change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moves {
+    /// The locals at the last turn of each loop.
+    pub(super) heads: BTreeMap<StmtId, Rc<[Value]>>,
+    /// Whether a local was another at some turn than at the one before.
+    pub(super) moving: Vec<bool>,
+}
+
 /// The bulk groups of a thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     pub(super) groups: BulkGroups,
     pub(super) component: Option<Component>,
@@ -58,7 +83,7 @@ pub(super) struct Counter {
 }
 
 /// An mbarrier.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mbarrier {
     pub(super) count: MbarrierCount,
     pub(super) order: PhaseOrder<Site>,
@@ -97,7 +122,7 @@ impl Mbarrier {
 }
 
 /// Where threads meet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Meeting {
     pub(super) round: u32,
     /// How many threads have come.
@@ -115,16 +140,18 @@ pub(super) struct Meeting {
 }
 
 /// A warpgroup's tensor cores.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TensorCore {
     pub(super) component: Component,
-    /// What had happened at the issue of each multiplication, the first of them first.
+    /// Multiplications that all know to be over, of which one issue is kept.
+    pub(super) folded: u32,
+    /// What had happened at the issue of each of the others, the first of them first.
     pub(super) issues: Vec<Issues>,
 }
 
 impl TensorCore {
     pub(super) fn note(&mut self, number: u32, issue: &Issue) {
-        let number = number as usize;
+        let number = number.saturating_sub(self.folded) as usize;
         if self.issues.len() < number {
             self.issues.resize_with(number, Issues::default);
         }
@@ -132,10 +159,27 @@ impl TensorCore {
             issues.add(issue);
         }
     }
+
+    /// Nobody will wait for less than this number: of those up to it one issue is kept.
+    pub(super) fn fold(&mut self, over: u32) {
+        while over > self.folded + 1 && self.issues.len() > 1 {
+            let first = self.issues.remove(0);
+            self.folded += 1;
+            if let Some(next) = self.issues.first_mut() {
+                next.merge(first);
+            }
+        }
+    }
+
+    /// What had happened at the issues of the multiplications up to this number.
+    pub(super) fn past(&mut self, number: u32) -> Vec<Clock> {
+        let count = number.saturating_sub(self.folded) as usize;
+        self.issues.iter_mut().take(count).map(Issues::join).collect()
+    }
 }
 
 /// A block of the cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Block {
     pub(super) memory: Memory,
     pub(super) mbarriers: BTreeMap<u32, Mbarrier>,
@@ -149,4 +193,12 @@ pub(super) struct Block {
     pub(super) registers: BTreeMap<u32, u32>,
     /// Uses of its memory by other blocks that no thread of its own knows to be over.
     pub(super) visits: Vec<(Epoch, Site)>,
+}
+
+impl Block {
+    /// Another block's use of its memory. Whoever knows a use to be over knows it of those before.
+    pub(super) fn note_visit(&mut self, visit: (Epoch, Site)) {
+        self.visits.retain(|(step, _)| step.component() != visit.0.component());
+        self.visits.push(visit);
+    }
 }

@@ -13,6 +13,13 @@ use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, Special, UnaryOp, ev
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Term(u32);
 
+impl Term {
+    /// Its number: terms that are made the same way have the same.
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// An integer or a truth value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Known {
@@ -33,6 +40,9 @@ pub(super) enum Symbol {
     Read(u32, Term),
     /// Anything else, such as what an atomic operation gives: a new one each time.
     Fresh(u32),
+    /// What the turns of a loop have come to, whichever their number: of counters that were joined,
+    /// 0 or any number more.
+    Turns(u32),
 }
 
 /// How a term is made.
@@ -58,7 +68,10 @@ pub(super) struct Terms {
     small: [Vec<Option<Term>>; 4],
     /// The two truth values.
     truths: [Option<Term>; 2],
-    fresh: u32,
+    /// Of each node whether it is made of symbols that a run gave numbers to.
+    numbered: Vec<bool>,
+    /// How many fresh symbols there are, and how many of turns.
+    given: [u32; 2],
 }
 
 /// Where the small numbers of a type are kept, of those that count and point.
@@ -94,7 +107,7 @@ impl Known {
 }
 
 impl Terms {
-    fn add(&mut self, node: Node, scalar: Scalar) -> Term {
+    pub(super) fn add(&mut self, node: Node, scalar: Scalar) -> Term {
         if let Node::Known(Known::Int(number @ 0..SMALL)) = node
             && let Some(shelf) = shelf(scalar)
         {
@@ -122,6 +135,11 @@ impl Terms {
             return term;
         }
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let numbered = match &key.0 {
+            Node::Symbol(Symbol::Fresh(_) | Symbol::Turns(_)) => true,
+            node => operands_of(node).iter().any(|&operand| self.is_numbered(operand)),
+        };
+        self.numbered.push(numbered);
         self.nodes.push(key.clone());
         self.numbers.insert(key, term);
         term
@@ -203,14 +221,35 @@ impl Terms {
 
     /// A value of which nothing is known.
     pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
-        self.fresh += 1;
-        self.add(Node::Symbol(Symbol::Fresh(self.fresh)), scalar)
+        self.given[0] += 1;
+        self.add(Node::Symbol(Symbol::Fresh(self.given[0])), scalar)
+    }
+
+    /// Any number of turns.
+    pub(super) fn turns(&mut self, scalar: Scalar) -> Term {
+        self.given[1] += 1;
+        self.add(Node::Symbol(Symbol::Turns(self.given[1])), scalar)
+    }
+
+    /// How many symbols have got numbers, fresh ones and those of turns.
+    pub(super) fn given(&self) -> [u32; 2] {
+        self.given
+    }
+
+    /// That so many have.
+    pub(super) fn set_given(&mut self, given: [u32; 2]) {
+        self.given = given;
+    }
+
+    /// Whether a term is made of symbols that a run gave numbers to.
+    pub(super) fn is_numbered(&self, term: Term) -> bool {
+        self.numbered[term.0 as usize]
     }
 
     /// Fresh symbols count from the beginning again: a world that decides as another did meets the
     /// same ones.
     pub(super) fn restart(&mut self) {
-        self.fresh = 0;
+        self.given = [0; 2];
     }
 
     pub(super) fn not(&mut self, a: Term) -> Term {
@@ -250,6 +289,11 @@ impl Terms {
             && let Some(value) = eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of)
         {
             return self.add(Node::Known(value), result);
+        }
+        if (self.is_numbered(a) || self.is_numbered(b))
+            && let Some(term) = self.of_turns(op, a, b)
+        {
+            return term;
         }
         match op {
             BinaryOp::Gt => self.binary(BinaryOp::Lt, b, a),
@@ -312,7 +356,7 @@ impl Terms {
     }
 
     /// Sums are kept as `x + c`, so that a counter and its successor are told apart by `c`.
-    fn arithmetic(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
+    pub(super) fn arithmetic(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         let scalar = self.scalar(a);
         let (x, y) = (self.int(a), self.int(b));
         match op {
@@ -352,6 +396,9 @@ impl Terms {
         if let Some(known) = self.known(a) {
             return self.constant(eval::cast(known.value(), to)?, to);
         }
+        if let Some(term) = self.cast_of_turns(a, to) {
+            return Some(term);
+        }
         to.is_integer().then(|| self.add(Node::Cast(a), to))
     }
 
@@ -374,16 +421,23 @@ impl Terms {
         Some(self.add(Node::Integer(op, operands), result))
     }
 
+    pub(super) fn show(&self, t: Term) -> String {
+        match self.node(t) {
+            Node::Known(k) => format!("{k:?}"),
+            Node::Symbol(Symbol::Read(p, i)) => format!("p{p}[{}]", self.show(*i)),
+            Node::Symbol(s) => format!("{s:?}"),
+            Node::Not(a) => format!("!{}", self.show(*a)),
+            Node::Unary(o, a) => format!("{o:?}{}", self.show(*a)),
+            Node::Binary(o, a, b) => format!("({} {o:?} {})", self.show(*a), self.show(*b)),
+            Node::Cast(a) => format!("as({})", self.show(*a)),
+            Node::Math(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
+            Node::Integer(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
+        }
+    }
+
     /// The terms that a term is made of.
     pub(super) fn operands(&self, term: Term) -> Vec<Term> {
-        match self.node(term) {
-            Node::Known(_) => vec![],
-            Node::Symbol(Symbol::Read(_, index)) => vec![*index],
-            Node::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_)) => vec![],
-            Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => vec![*a],
-            Node::Binary(_, a, b) => vec![*a, *b],
-            Node::Math(_, all) | Node::Integer(_, all) => all.clone(),
-        }
+        operands_of(self.node(term))
     }
 
     /// The value of a term if its symbols have these.
@@ -411,5 +465,18 @@ impl Terms {
             }
         };
         Known::of(result?)
+    }
+}
+
+fn operands_of(node: &Node) -> Vec<Term> {
+    match node {
+        Node::Known(_) => vec![],
+        Node::Symbol(Symbol::Read(_, index)) => vec![*index],
+        Node::Symbol(
+            Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_),
+        ) => vec![],
+        Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => vec![*a],
+        Node::Binary(_, a, b) => vec![*a, *b],
+        Node::Math(_, all) | Node::Integer(_, all) => all.clone(),
     }
 }

@@ -14,7 +14,7 @@ use tma_model::mma::{Form, OperandTile};
 pub(super) use self::store::{check_matrix, store, store_matrix};
 use super::nvvm::{Before, LeftPlace, Marked, Metadata, Multiplication, Operand, Side, Step, Wait};
 use super::types::pointer;
-use super::{Cx, Lower, expr, nvvm, place, warp as lanes};
+use super::{Cx, Lower, NewSums, expr, nvvm, place, warp as lanes};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
@@ -139,13 +139,15 @@ pub(super) fn wait(
         operands.extend(words(cx, local)?);
     }
     let before = registers(cx, &home)?;
+    let halves_apart = cx.halves_apart && home.ty.element == Scalar::F16;
+    let stays = cx.new_sums == NewSums::Stay && flights.is_of_new_sum(id) && !halves_apart;
     let wait = Wait {
         register: register_of(home.ty.element),
         registers: before.len(),
         operands: operands.len(),
         pending,
-        is_over: awaited == Awaited::All,
-        halves_apart: cx.halves_apart && home.ty.element == Scalar::F16,
+        is_moved: awaited == Awaited::All && !stays,
+        halves_apart,
     };
     let instruction = nvvm::wgmma_wait(&wait);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;

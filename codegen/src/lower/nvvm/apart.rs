@@ -4,9 +4,9 @@
 //! is stored. LLVM then gives the multiplication a register that it copies from or to another, and
 //! ptxas takes the two for one: it finds that a register of the tensor cores is read while a
 //! multiplication is under way, and waits for all of them first (its C7517). So such a value is
-//! copied by an instruction of its own. ptxas sees through moves, and through the same instruction
-//! on the same value, but not through permutations with different second operands, of which no byte
-//! is taken.
+//! copied by an instruction of its own, unless it is the sum of multiplications alone, of which this
+//! is the last on its path. ptxas sees through moves, and through the same instruction on the same
+//! value, but not through permutations with different second operands, of which no byte is taken.
 //!
 //! A left operand may be packed from elements that are used after the multiplication, too. Then
 //! ptxas moves some of its registers between two instructions of the multiplication, and adds a
@@ -80,7 +80,7 @@ pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower
             if let Some(Marked::Multiplication(sums)) = mark_of(call) {
                 builder.position_before(&call);
                 for i in 0..sums {
-                    if let Some(value) = operand(call, i).filter(|&value| is_shared(value)) {
+                    if let Some(value) = operand(call, i).filter(|&value| is_shared(value, call, &after)) {
                         let copy = copy(context, &builder, value, copies)?;
                         call.set_operand(i, copy);
                         after.extend(copy.as_instruction_value());
@@ -108,6 +108,15 @@ pub(crate) fn with_fences(text: &str) -> String {
     text.lines().map(fenced).collect()
 }
 
+/// Whether two multiplications of a text share some of their sums' registers and not all, or in
+/// another order. ptxas serialises multiplications then (its C7511).
+pub(crate) fn share_in_part(text: &str) -> bool {
+    let lists = text.lines().filter(|line| line.trim_start().starts_with("wgmma.mma_async"));
+    let lists: HashSet<&str> = lists.filter_map(|line| line.split(['{', '}']).nth(1)).collect();
+    let mut registers = HashSet::new();
+    !lists.iter().flat_map(|list| list.split(", ")).all(|register| registers.insert(register))
+}
+
 fn operand(call: InstructionValue<'_>, i: u32) -> Option<BasicValueEnum<'_>> {
     match call.get_operand(i)? {
         Operand::Value(value) => Some(value),
@@ -131,18 +140,63 @@ fn packs_what_lives<'c>(
     })
 }
 
-/// Whether a value is used more than once. LLVM makes one register of equal constants.
-fn is_shared(value: BasicValueEnum<'_>) -> bool {
-    let is_constant = match value {
-        BasicValueEnum::FloatValue(value) => value.is_const(),
-        BasicValueEnum::IntValue(value) => value.is_const(),
+/// Whether a value is several sums of a multiplication, is also used by something else than
+/// multiplications, or by one that control reaches after this. LLVM makes one register of equal
+/// constants.
+fn is_shared<'c>(
+    value: BasicValueEnum<'c>,
+    call: InstructionValue<'c>,
+    after: &HashSet<InstructionValue<'c>>,
+) -> bool {
+    let (is_constant, is_poison) = match value {
+        BasicValueEnum::FloatValue(value) => (value.is_const(), value.is_undef()),
+        BasicValueEnum::IntValue(value) => (value.is_const(), value.is_undef()),
         BasicValueEnum::ArrayValue(_)
         | BasicValueEnum::PointerValue(_)
         | BasicValueEnum::StructValue(_)
         | BasicValueEnum::VectorValue(_)
         | BasicValueEnum::ScalableVectorValue(_) => return false,
     };
-    is_constant || uses(value).nth(1).is_some()
+    if is_constant {
+        return !is_poison;
+    }
+    let is_sum = |user| mark_of(user).is_some_and(is_multiplication);
+    let users = || uses(value).filter_map(user);
+    users().any(|user| !is_sum(user) || user != call && after.contains(&user))
+        || users().filter(|&user| user == call).nth(1).is_some()
+        || lives_on(value, call)
+}
+
+fn is_multiplication(mark: Marked) -> bool {
+    match mark {
+        Marked::Multiplication(_) => true,
+        Marked::Conversion => false,
+    }
+}
+
+/// Whether a value that multiplications alone use is used in a block that control may reach from the
+/// end of the block of `call`, before it is computed again.
+fn lives_on<'c>(value: BasicValueEnum<'c>, call: InstructionValue<'c>) -> bool {
+    let users: HashSet<_> = uses(value).filter_map(user).filter_map(InstructionValue::get_parent).collect();
+    let home = value.as_instruction_value().and_then(InstructionValue::get_parent);
+    let mut open: Vec<_> = call.get_parent().into_iter().collect();
+    let mut seen: HashSet<_> = home.into_iter().collect();
+    while let Some(from) = open.pop() {
+        for to in successors(from).filter(|&to| seen.insert(to)) {
+            if users.contains(&to) {
+                return true;
+            }
+            open.push(to);
+        }
+    }
+    false
+}
+
+/// The blocks that a block may be followed by.
+fn successors(block: BasicBlock<'_>) -> impl Iterator<Item = BasicBlock<'_>> {
+    let last = block.get_terminator();
+    let operands = last.into_iter().flat_map(InstructionValue::get_operands).flatten();
+    operands.filter_map(Operand::block)
 }
 
 fn uses(value: BasicValueEnum<'_>) -> impl Iterator<Item = BasicValueUse<'_>> {
@@ -190,4 +244,20 @@ fn comment<'c>(context: &'c Context, builder: &Builder<'c>, text: &str) -> Lower
     let assembly = context.create_inline_asm(ty, text.to_owned(), String::new(), true, false, None, false);
     builder.build_indirect_call(ty, assembly, &[], "")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_in_part;
+
+    #[test]
+    fn multiplications_have_the_same_registers_or_others() {
+        let texts = |lists: &[&str]| -> String {
+            lists.iter().map(|list| format!("\twgmma.mma_async.sync {{{list}}}, %rd1, %rd2, 1;\n")).collect()
+        };
+        assert!(!share_in_part(""));
+        assert!(!share_in_part(&texts(&["%f1, %f2", "%f3, %f4", "%f1, %f2"])));
+        assert!(share_in_part(&texts(&["%f1, %f2", "%f1, %f3"])));
+        assert!(share_in_part(&texts(&["%f1, %f2", "%f2, %f1"])));
+    }
 }

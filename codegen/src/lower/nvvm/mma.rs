@@ -215,14 +215,15 @@ pub(in crate::lower) struct Wait {
     pub(in crate::lower) operands: usize,
     /// How many groups may be under way afterwards.
     pub(in crate::lower) pending: u32,
-    /// Whether nothing is under way in the accumulator afterwards.
-    pub(in crate::lower) is_over: bool,
+    /// Whether its values are moved out of the registers that the multiplications had. Nothing is
+    /// under way in the accumulator afterwards.
+    pub(in crate::lower) is_moved: bool,
     /// Whether elements of an accumulator are halves of its registers, and used one by one.
     pub(in crate::lower) halves_apart: bool,
 }
 
-/// Waits until at most so many groups are under way. If none is in the accumulator, its values are
-/// moved out of the registers that the multiplications had, as they are [moved](Before::Moved) in.
+/// Waits until at most so many groups are under way, and may move the accumulator's values out of
+/// the registers that the multiplications had, as they are [moved](Before::Moved) in.
 ///
 /// ptxas 13.0 makes one operation of those on the two halves of registers, and puts what takes the
 /// halves apart before the wait: it then waits there again, and says so (its C7517). The wait names
@@ -230,7 +231,7 @@ pub(in crate::lower) struct Wait {
 /// changes nothing; a move is not enough.
 pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
     let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
-    let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_over);
+    let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_moved);
     lines.extend(pairs.map(|(to, from)| match wait.halves_apart {
         true => format!("prmt.b32 ${to}, ${from}, ${from}, 0x3210;"),
         false => format!("mov.b32 ${to}, ${from};"),
@@ -239,7 +240,7 @@ pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
         text: lines.join("\n\t"),
         register: wait.register,
         count: wait.registers,
-        before: if wait.is_over { Before::Moved } else { Before::Kept },
+        before: if wait.is_moved { Before::Moved } else { Before::Kept },
         multiplies: false,
         operands: vec![B32; wait.operands],
         is_pure: false,

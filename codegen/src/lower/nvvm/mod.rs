@@ -30,7 +30,7 @@ mod text;
 mod tma;
 
 pub(in crate::lower) use apart::{Marked, mark};
-pub(crate) use apart::{keep_apart, with_fences};
+pub(crate) use apart::{keep_apart, share_in_part, with_fences};
 pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;
 pub(in crate::lower) use bulk::*;

@@ -119,6 +119,13 @@ impl GlobalMemory {
         }
     }
 
+    /// How many bytes there are from `address` to the end of its allocation; none if it is in no
+    /// allocation.
+    pub fn rest(&self, address: u64) -> Option<u64> {
+        let (allocation, offset) = self.find(address, 1).ok()?;
+        Some(allocation.bytes - offset)
+    }
+
     /// Copies bytes out.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ impl Instruments {
     pub fn load(device: &Device) -> anyhow::Result<Self> {
         let ordinal = match device.id() {
             DeviceId::Cuda(ordinal) => ordinal,
-            DeviceId::Simulator(_) => return Ok(Self::default()),
+            DeviceId::Context(_) | DeviceId::Simulator(_) => return Ok(Self::default()),
         };
         let driver = Driver::load()?;
         let nvml = driver.bus_id(ordinal).and_then(|bus_id| Nvml::load(&bus_id));

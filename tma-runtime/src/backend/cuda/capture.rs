@@ -29,7 +29,7 @@ pub(crate) struct Graph {
 
 impl Context {
     pub(crate) fn capture(&'static self) -> Result<Capture, Error> {
-        self.make_current()?;
+        let _current = self.make_current()?;
         let recording =
             Recording::begin(self.driver).map_err(|code| self.failure("begin a capture", code))?;
         Ok(Capture { context: self, recording, launches: RefCell::default() })
@@ -54,7 +54,7 @@ impl Capture {
 
     pub(crate) fn finish(self) -> Result<Graph, Error> {
         let Self { context, recording, launches } = self;
-        context.make_current()?;
+        let _current = context.make_current()?;
         let graph = recording.finish().map_err(|code| context.failure("make a graph of a capture", code))?;
         Ok(Graph { context, graph, launches: launches.into_inner() })
     }
@@ -62,11 +62,13 @@ impl Capture {
 
 impl Graph {
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), Error> {
-        self.context.make_current()?;
+        let _current = self.context.make_current()?;
         // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and
         // freeing it waits for what was queued.
-        let queued = unsafe { self.graph.launch(stream.raw()) };
-        queued.map_err(|code| self.context.failure("launch a graph", code))?;
+        let launch = || unsafe { self.graph.launch(stream.raw()) };
+        self.context
+            .in_order(stream.raw(), launch)
+            .map_err(|code| self.context.failure("launch a graph", code))?;
         self.launches.iter().for_each(Launches::note);
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! A cache of encoded tensor maps.
 
-use super::driver::{Descriptor, Driver};
+use super::driver::Driver;
 use crate::error::Error;
-use crate::map::map_params;
 use crate::map::options::MapSource;
+use crate::map::{Descriptor, MapParams, map_params};
 use crate::spec::MapSpec;
 
 /// The number of slots, as a power of two.
@@ -56,11 +56,19 @@ pub(super) fn encode(
     spec: &MapSpec,
     source: &MapSource,
 ) -> Result<Descriptor, Error> {
-    let map = map_params(tensor, source, spec)?;
-    driver.encode(&map).map_err(|code| Error::MapRefused {
+    encode_params(driver, tensor, &map_params(tensor, source, spec)?)
+}
+
+/// Encodes a map that was checked.
+pub(super) fn encode_params(
+    driver: &Driver,
+    tensor: &'static str,
+    params: &MapParams,
+) -> Result<Descriptor, Error> {
+    driver.encode(params).map_err(|code| Error::MapRefused {
         tensor,
         status: driver.status(code),
-        map: Box::new(map.map),
+        map: Box::new(params.map.clone()),
     })
 }
 

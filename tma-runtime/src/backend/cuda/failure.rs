@@ -3,6 +3,7 @@
 
 use super::context::code;
 use super::driver::Status;
+use crate::backend::assertion::failed;
 use crate::error::Error;
 use crate::spec::KernelSpec;
 use cust::error::CudaResult;
@@ -43,7 +44,7 @@ impl Listener {
     pub(super) fn heard(&self, spec: &'static KernelSpec) -> Option<Error> {
         // SAFETY: the memory is the box's own; the device may have written to it.
         let words = unsafe { ptr::read_volatile(ptr::from_ref(&*self.0)) };
-        Error::assertion(spec, spec.ptx, Record::decode(words)?)
+        failed(spec, spec.ptx, Record::decode(words)?)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::context::{Context, code};
 use super::descriptor::DescriptorCache;
-use super::driver::{self, Descriptor, Driver, Function};
+use super::driver::{self, Driver, Function};
 use super::failure::Listener;
 use crate::error::{DriverStatus, Error};
+use crate::map::Descriptor;
 use crate::map::options::MapSource;
 use crate::spec::{KernelSpec, MapSpec};
 use cust::error::CudaError;
@@ -125,6 +126,12 @@ impl Kernel {
         }
         let listener = Listener::attach(&module, spec)
             .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        if listener.is_some() {
+            // Streams of other libraries do not wait for what was copied there.
+            // SAFETY: the default stream is alive.
+            unsafe { context.driver.synchronize(ptr::null_mut()) }
+                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        }
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
         Ok(Self { function, launches: Launches::default(), spec, descriptors, listener, _module: module })
     }

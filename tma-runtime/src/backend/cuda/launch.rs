@@ -2,12 +2,13 @@
 
 use super::context::Context;
 use super::descriptor;
-use super::driver::{Descriptor, Driver, Function, LaunchAttribute, LaunchConfig, Status};
+use super::driver::{Driver, Function, LaunchAttribute, LaunchConfig, Status};
 use super::kernel::Launches;
 use super::stream::Stream;
 use crate::error::Error;
 use crate::launch::bind::{Arg, Bound, bind};
 use crate::launch::shape::{Shape, volume};
+use crate::map::Descriptor;
 use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -74,7 +75,7 @@ impl Context {
         args: &[Arg<'_>],
         launched: impl FnOnce(&Launches),
     ) -> Result<(), Error> {
-        self.make_current()?;
+        let _current = self.make_current()?;
         // Descriptors stay in the cache while the driver copies them, so the lock is held over the
         // launch.
         let mut kernels = self.kernels();
@@ -95,7 +96,8 @@ impl Context {
         })?;
         // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
         // `Properties::accept` checked that the PTX reads no further; `stream` is alive.
-        let queued = unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
+        let launch = || unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
+        let queued = self.in_order(stream, launch);
         if queued.is_ok() {
             launched(&kernel.launches);
         }
@@ -103,9 +105,18 @@ impl Context {
         queued.map_err(|code| self.refusal(spec.name, code))
     }
 
+    /// Queues something on a stream: on the default stream, in order with those of other libraries.
+    pub(super) fn in_order(
+        &self,
+        stream: *mut c_void,
+        queue: impl FnOnce() -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        if stream.is_null() { self.beside.around(self.driver, queue) } else { queue() }
+    }
+
     /// How many blocks of a kernel run at the same time, in clusters of this size.
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
-        self.make_current()?;
+        let _current = self.make_current()?;
         let function = self.kernels().get(self, spec)?.function;
         let of_cluster = volume(cluster);
         let counted = if of_cluster == 1 {
@@ -128,7 +139,7 @@ impl Context {
         shape: Shape,
         args: &[Arg<'a>],
     ) -> Result<Prepared<'a>, Error> {
-        self.make_current()?;
+        let _current = self.make_current()?;
         let mut kernels = self.kernels();
         let kernel = kernels.get(self, spec)?;
         let (function, launches) = (kernel.function, kernel.launches.clone());
@@ -176,7 +187,7 @@ impl Context {
     }
 }
 
-/// A prepared launch. The pointers keep it on its thread, where the context is current.
+/// A prepared launch. The pointers keep it on its thread.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     context: &'static Context,
@@ -194,13 +205,14 @@ pub(crate) struct Prepared<'a> {
 
 impl Prepared<'_> {
     pub(crate) fn run(&self) -> Result<(), Error> {
+        let _current = self.context.make_current()?;
         self.launches.note();
         // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for
         // `'a`.
-        let launched = unsafe {
+        let launch = || unsafe {
             call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
         };
-        launched.map_err(|code| self.context.refusal(self.spec.name, code))
+        self.context.in_order(self.stream, launch).map_err(|code| self.context.refusal(self.spec.name, code))
     }
 }
 

@@ -1,12 +1,13 @@
 //! The CUDA backend: kernels on NVIDIA GPUs, through `cust` and the driver.
 //!
-//! `cust` opens devices, and owns contexts, modules, streams, events and memory. Only [`driver`]
-//! calls the driver itself.
+//! `cust` opens devices, and owns contexts, modules, streams and memory. Only [`driver`] calls the
+//! driver itself.
 //!
 //! A launch takes one lock, finds the kernel by the address of its specification and each
 //! descriptor by the address of its tensor, and calls the driver; it does not allocate. `absent.rs`
 //! lists this module's interface.
 
+mod beside;
 mod capture;
 mod context;
 mod descriptor;

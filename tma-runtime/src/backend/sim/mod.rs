@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
@@ -21,7 +21,7 @@ use crate::device::Properties;
 use crate::error::Error;
 use crate::launch::bind::{Arg, Bound, bind};
 use crate::launch::shape::Shape;
-use crate::map::map_params;
+use crate::map::{Descriptor, MapParams, map_params};
 use crate::spec::{KernelSpec, ParamKind};
 use crate::tensor::layout::DeviceId;
 use hooks::{Hooks, Rewrite, Watch};
@@ -90,6 +90,11 @@ impl Context {
         }
     }
 
+    /// As the backend of builds without the feature, which has none.
+    pub(crate) fn open() -> Result<Arc<Self>, Error> {
+        Ok(Arc::new(Self::new()))
+    }
+
     /// The instructions of warps that all launches so far have executed.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions.load(Ordering::Relaxed)
@@ -135,6 +140,17 @@ impl Context {
 
     pub(crate) fn free(&self, address: u64) {
         locked(&self.memory).free(address);
+    }
+
+    /// A tensor map in the simulator's own format.
+    pub(crate) fn encode(&self, params: &MapParams) -> Descriptor {
+        Descriptor::new(ptx_sim::tensor_map::encode(&params.map))
+    }
+
+    /// How many of `bytes` bytes from `address` on are in its allocation.
+    pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
+        let rest = self.memory().rest(address).ok_or(Error::SimulatedMemory { address })?;
+        Ok(rest.min(bytes))
     }
 
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -212,7 +228,9 @@ impl Context {
         };
         let kernel = spec.name;
         let refused = |error| match error {
-            ptx_sim::Error::Blocks { found, limit } => Error::SimulatedGrid { kernel, found, limit },
+            ptx_sim::Error::Blocks { found, limit } => {
+                Error::SimulatedGrid { kernel, found, limit, least_time: ptx_sim::least_time(found) }
+            }
             error => Error::SimulatedLaunch { kernel, why: error.to_string() },
         };
         // The device's own memory, not a clone: a module's variables are allocated at its first

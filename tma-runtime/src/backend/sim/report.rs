@@ -2,6 +2,7 @@
 
 use ptx_sim::{FindingKind, Module, Report};
 
+use crate::backend::assertion::failed;
 use crate::error::Error;
 use crate::spec::KernelSpec;
 use tma_model::assertion::{Record, Remark};
@@ -17,7 +18,7 @@ pub(super) fn assertion(spec: &'static KernelSpec, module: &Module, report: &Rep
     let linear = party.who.thread.0;
     let thread = [linear % x, linear / x % y, linear / (x * y)];
     let number = Remark::find(line)?.number;
-    Error::assertion(spec, ptx, Record { number, thread, block: party.block })
+    failed(spec, ptx, Record { number, thread, block: party.block })
 }
 
 /// The error of a launch that ran with `seed`, if it has findings. Notes alone are not an error,

@@ -1,11 +1,13 @@
 //! Borrowed tensors: an address with a shape and strides.
 
 use crate::device::Device;
+use crate::error::Error;
 use crate::tensor::layout::{DeviceId, Layout, row_major_strides};
 use crate::tensor::{Memory, Scalar};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+mod foreign;
 mod part;
 
 /// A view of either kind, without its element type.
@@ -51,6 +53,38 @@ macro_rules! view {
                 strides: [usize; N],
             ) -> Self {
                 Self::new(device.id(), address, shape, strides)
+            }
+
+            /// As [`from_raw`](Self::from_raw), checked as far as the device knows: that the
+            /// address is aligned, and that every element that shape and strides reach is in memory
+            /// that the device has allocated and reaches.
+            ///
+            /// A GPU's driver knows allocations, not tensors: allocators such as PyTorch's put many
+            /// tensors into one.
+            ///
+            /// # Safety
+            ///
+            /// As [`from_raw`](Self::from_raw): what the checks cannot see is for how long the memory
+            /// stays allocated, whether it is initialised, and what else uses it.
+            ///
+            /// # Errors
+            ///
+            /// [`ForeignError::Misaligned`](crate::ForeignError::Misaligned),
+            /// [`ForeignError::Memory`](crate::ForeignError::Memory) and
+            /// [`ForeignError::Context`](crate::ForeignError::Context); [`Error::OtherDevice`];
+            /// [`ViewError::Reach`](crate::ViewError::Reach); for mutable views
+            /// [`ViewError::Overlap`](crate::ViewError::Overlap); and on the simulator
+            /// [`Error::SimulatedMemory`].
+            pub unsafe fn from_raw_checked(
+                device: &Device,
+                address: u64,
+                shape: [usize; N],
+                strides: [usize; N],
+            ) -> Result<Self, Error> {
+                let view = Self::new(device.id(), address, shape, strides);
+                view.raw.in_memory_of(device, T::ELEMENT)?;
+                view.apart()?;
+                Ok(view)
             }
 
             pub(crate) fn new(

@@ -6,6 +6,7 @@ use super::precision::Precision;
 use super::problem::Problem;
 use super::report::of_speeds;
 use crate::gpu::bench::slices::{Measured, Slices};
+use tma_runtime::tune::turns;
 
 /// How often contestants take turns.
 #[derive(Clone, Copy)]
@@ -35,7 +36,7 @@ impl Race<'_> {
         let slices = contestants.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
         let mut measured = vec![vec![]; contestants.len()];
         for round in 0..self.rounds {
-            for index in order(round, contestants.len()) {
+            for index in turns(round, contestants.len()) {
                 let mut queue = || contestants[index].multiply(stream, matrices);
                 // SAFETY: `matrices` are those of the graph, and borrowed.
                 let turn = unsafe { self.slices.run(&slices[index], operations, &mut queue) };
@@ -59,30 +60,5 @@ impl Race<'_> {
         let measured = Self { slices, rounds: 5 }.run(problem, contestants)?;
         let medians: Vec<f64> = measured.iter().map(|rounds| of_speeds(rounds).median).collect();
         Ok((0..medians.len()).max_by(|&a, &b| medians[a].total_cmp(&medians[b])))
-    }
-}
-
-/// The contestants in a round: each begins as often as any other, and every other round runs
-/// backwards, so that neighbours change.
-fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |turn| {
-        let turn = if round.is_multiple_of(2) { turn } else { count - 1 - turn };
-        (round / 2 + turn) % count
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_contestant_runs_once_a_round_and_begins_as_often_as_any_other() {
-        for count in 1..6 {
-            let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| order(round, count).collect()).collect();
-            for index in 0..count {
-                assert!(rounds.iter().all(|round| round.contains(&index)), "{rounds:?}");
-                assert_eq!(rounds.iter().filter(|round| round[0] == index).count(), 2, "{rounds:?}");
-            }
-        }
     }
 }

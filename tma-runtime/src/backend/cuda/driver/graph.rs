@@ -1,11 +1,10 @@
 //! Stream capture, and the graphs that result.
 
+use super::lookup::NON_BLOCKING;
 use super::{Driver, Status, checked};
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 
-/// `CU_STREAM_NON_BLOCKING`.
-const NON_BLOCKING: c_uint = 1;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const CAPTURE_MODE_RELAXED: c_uint = 2;
 

@@ -5,15 +5,19 @@
 //! driver and can report it. Statuses are plain numbers, because a newer driver returns some that
 //! `cust`'s enumeration lacks.
 
+mod event;
 mod graph;
 mod launch;
+mod lookup;
 
+pub(super) use event::Event;
 pub(super) use graph::{ExecutableGraph, Recording};
 pub(super) use launch::{LaunchAttribute, LaunchConfig};
+pub(super) use lookup::Held;
 
 use crate::error::{DriverStatus, Error};
-use crate::map::MapParams;
 use crate::map::options::L2Promotion;
+use crate::map::{Descriptor, MapParams};
 use libloading::Library;
 use once_cell::sync::OnceCell;
 use std::error::Error as _;
@@ -45,14 +49,6 @@ const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 const JIT_LOG_OPTIONS: [c_int; 6] = [3, 4, 5, 6, 12, 13];
 /// Bytes of each log of the driver's compiler.
 const JIT_LOG_BYTES: usize = 16 * 1024;
-
-/// `CUtensorMap`: 128 opaque bytes. The driver wants them aligned to 64 bytes, its header since
-/// CUDA 13 to 128.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(128))]
-pub(super) struct Descriptor([u64; 16]);
-
-const _: () = assert!(size_of::<Descriptor>() == 128);
 
 /// `CUfunction`, valid for as long as its module.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +96,22 @@ entry_points! {
     );
     module_unload = c"cuModuleUnload" (*mut c_void);
     ctx_get_current = c"cuCtxGetCurrent" (*mut *mut c_void);
+    ctx_set_current = c"cuCtxSetCurrent" (*mut c_void);
+    ctx_get_device = c"cuCtxGetDevice" (*mut c_int);
+    primary_ctx_get_state = c"cuDevicePrimaryCtxGetState" (c_int, *mut c_uint, *mut c_int);
+    pointer_get_attribute = c"cuPointerGetAttribute" (*mut c_void, c_int, u64);
+    event_create = c"cuEventCreate" (*mut *mut c_void, c_uint);
+    event_record = c"cuEventRecord" (*mut c_void, *mut c_void);
+    event_synchronize = c"cuEventSynchronize" (*mut c_void);
+    event_elapsed = c"cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
+    event_destroy = c"cuEventDestroy_v2" (*mut c_void);
     stream_create = c"cuStreamCreate" (*mut *mut c_void, c_uint);
     stream_destroy = c"cuStreamDestroy_v2" (*mut c_void);
+    stream_get_ctx = c"cuStreamGetCtx" (*mut c_void, *mut *mut c_void);
+    stream_get_flags = c"cuStreamGetFlags" (*mut c_void, *mut c_uint);
+    stream_is_capturing = c"cuStreamIsCapturing" (*mut c_void, *mut c_int);
+    stream_synchronize = c"cuStreamSynchronize" (*mut c_void);
+    stream_wait_event = c"cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
     stream_begin_capture = c"cuStreamBeginCapture_v2" (*mut c_void, c_uint);
     stream_end_capture = c"cuStreamEndCapture" (*mut c_void, *mut *mut c_void);
     graph_instantiate = c"cuGraphInstantiateWithFlags" (*mut *mut c_void, *mut c_void, u64);
@@ -176,15 +186,6 @@ impl Driver {
             }
         };
         DriverStatus { code, name: text(self.get_error_name), description: text(self.get_error_string) }
-    }
-
-    /// The context that is current on this thread; null if there is none.
-    pub(super) fn current_context(&self) -> *mut c_void {
-        let mut context = ptr::null_mut();
-        // SAFETY: the driver writes one pointer. If it fails there is no current context, and null
-        // is correct.
-        unsafe { (self.ctx_get_current)(&mut context) };
-        context
     }
 
     /// The bytes of shared memory that a block on the device can opt in to.

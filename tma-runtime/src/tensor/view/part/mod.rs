@@ -86,6 +86,12 @@ macro_rules! parts {
                 Ok($View { raw, elements: PhantomData })
             }
 
+            /// Checks that elements of a mutable view lie apart.
+            pub(super) fn apart(&self) -> Result<(), ViewError> {
+                let check: fn([usize; N], [usize; N]) -> Result<(), ViewError> = $checked;
+                check(self.raw.shape, self.raw.strides)
+            }
+
             /// The number of elements of the memory from the view's first one on.
             fn available(&self) -> Result<u64, ViewError> {
                 match self.raw.memory {
@@ -194,7 +200,7 @@ impl<'a, const N: usize> RawView<'a, N> {
 
 /// The distance in elements from the first to one past the last, for these extents, above zero, and
 /// strides.
-fn reach(dimensions: impl Iterator<Item = (usize, usize)>) -> u128 {
+pub(super) fn reach(dimensions: impl Iterator<Item = (usize, usize)>) -> u128 {
     let steps = dimensions.map(|(extent, stride)| (extent as u128 - 1).saturating_mul(stride as u128));
     steps.fold(1, u128::saturating_add)
 }

@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Until then there is none.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) struct Progress {
-    task: String,
+pub(crate) struct Progress {
+    what: String,
     steps: u64,
     done: u64,
     begun: Instant,
@@ -17,15 +17,15 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(task: &str, steps: usize, quiet: bool) -> Self {
-        Self { task: task.to_owned(), steps: steps as u64, done: 0, begun: Instant::now(), quiet, bar: None }
+    pub(crate) fn new(what: impl Into<String>, steps: u64, quiet: bool) -> Self {
+        Self { what: what.into(), steps, done: 0, begun: Instant::now(), quiet, bar: None }
     }
 
     /// One of the steps is done.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.done += 1;
         if self.bar.is_none() && !self.quiet && self.begun.elapsed() >= PATIENCE {
-            let bar = ProgressBar::new(self.steps).with_message(format!("tuning {}", self.task));
+            let bar = ProgressBar::new(self.steps).with_message(self.what.clone());
             let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len}, {eta} left");
             self.bar = Some(style.map_or(bar.clone(), |style| bar.with_style(style.progress_chars("=> "))));
         }
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn there_is_a_bar_after_a_second_and_not_before() {
-        let mut progress = Progress::new("gemm", 3, false);
+        let mut progress = Progress::new("tuning gemm", 3, false);
         progress.step();
         assert!(progress.bar.is_none());
         progress.begun -= PATIENCE;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn there_is_none_when_it_is_to_be_quiet() {
-        let mut progress = Progress::new("gemm", 1, true);
+        let mut progress = Progress::new("tuning gemm", 1, true);
         progress.begun -= PATIENCE;
         progress.step();
         assert!(progress.bar.is_none());

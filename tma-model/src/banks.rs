@@ -1,10 +1,17 @@
 //! How many wavefronts an access of a warp to shared memory needs.
 //!
-//! [`SharedAccesses`] documents the model and its sources.
-
-use super::alu::Lanes;
-use super::lanes_of;
-use crate::profile::SharedAccesses;
+//! Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each,
+//! every bank gives or takes one word, to or from all lanes that want that word. An access of 8
+//! bytes a lane is served by half-warps, one of 16 bytes by quarter-warps, so that without a
+//! conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word come one
+//! after the other.
+//!
+//! Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory", which later
+//! architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on one
+//! place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and
+//! "wavefront". That 8 bytes a lane go by half-warps stands in the guide's chapter on compute
+//! capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
+//! wavefront. A GPU may join two such phases where their lanes want the same words.
 
 const BANKS: u32 = 32;
 /// Bytes that a bank gives or takes in a wavefront.
@@ -12,30 +19,46 @@ const WORD: u32 = 4;
 /// Bytes that all banks move in a wavefront.
 const WAVEFRONT: u32 = BANKS * WORD;
 
-/// Counts one access of `bytes` bytes, at the offset in shared memory that each of the lanes has.
-/// `serial`: lanes that want the same word do not share it.
-pub(super) fn count(offsets: &Lanes, lanes: u32, bytes: u32, serial: bool) -> SharedAccesses {
-    let mut sum = SharedAccesses { accesses: u64::from(lanes != 0), ..SharedAccesses::default() };
+/// The wavefronts of an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wavefronts {
+    /// Those that it needs.
+    pub needed: u32,
+    /// Those that it would need if no two words were in one bank.
+    pub ideal: u32,
+}
+
+impl Wavefronts {
+    /// Wavefronts beyond the ideal.
+    pub const fn conflicts(self) -> u32 {
+        self.needed.saturating_sub(self.ideal)
+    }
+}
+
+/// The wavefronts of one access of `bytes` bytes per lane, at the offset in shared memory that each
+/// of the lanes in the mask `lanes` has. `serial`: lanes that want the same word do not share it.
+pub fn wavefronts(offsets: &[u64; 32], lanes: u32, bytes: u32, serial: bool) -> Wavefronts {
+    let mut sum = Wavefronts::default();
     // Lanes that are served together, so that they want as many words as there are banks at most.
     let together = (WAVEFRONT / bytes.max(1)).clamp(1, 32);
     for first in (0..32).step_by(together as usize) {
         let phase = lanes & (u32::MAX >> (32 - together)) << first;
         if phase != 0 {
             sum.ideal += 1;
-            sum.wavefronts += u64::from(wavefronts(offsets, phase, bytes.div_ceil(WORD), serial));
+            sum.needed += busiest_bank(offsets, phase, bytes.div_ceil(WORD), serial);
         }
     }
     sum
 }
 
 /// The most words that one bank has to serve.
-fn wavefronts(offsets: &Lanes, phase: u32, words: u32, serial: bool) -> u32 {
+fn busiest_bank(offsets: &[u64; 32], phase: u32, words: u32, serial: bool) -> u32 {
     let mut wanted = [0_u32; BANKS as usize];
     // The first word of each bank: mostly the only one. All the others lie in `more`.
     let mut first = [0_u32; BANKS as usize];
     let mut more = Vec::new();
     let mut most = 1;
-    for lane in lanes_of(phase) {
+    for lane in (0..32).filter(|lane| phase >> lane & 1 == 1) {
         let start = offsets[lane as usize] as u32 / WORD;
         for word in start..start.saturating_add(words) {
             let bank = (word % BANKS) as usize;
@@ -56,15 +79,15 @@ mod tests {
     use super::*;
 
     /// Wavefronts and ideal of all lanes, with `offset` bytes of lane i.
-    fn of(bytes: u32, offset: impl Fn(u64) -> u64) -> (u64, u64) {
+    fn of(bytes: u32, offset: impl Fn(u64) -> u64) -> (u32, u32) {
         some(u32::MAX, bytes, offset)
     }
 
-    fn some(lanes: u32, bytes: u32, offset: impl Fn(u64) -> u64) -> (u64, u64) {
+    fn some(lanes: u32, bytes: u32, offset: impl Fn(u64) -> u64) -> (u32, u32) {
         let offsets = std::array::from_fn(|lane| offset(lane as u64));
-        let sum = count(&offsets, lanes, bytes, false);
-        assert_eq!(sum.accesses, u64::from(lanes != 0));
-        (sum.wavefronts, sum.ideal)
+        let sum = wavefronts(&offsets, lanes, bytes, false);
+        assert_eq!(sum.conflicts(), sum.needed - sum.ideal);
+        (sum.needed, sum.ideal)
     }
 
     #[test]
@@ -123,12 +146,12 @@ mod tests {
 
     #[test]
     fn atomics_on_one_word_are_serial() {
-        let same = count(&[64; 32], u32::MAX, 4, true);
-        assert_eq!((same.wavefronts, same.ideal), (32, 1));
-        let apart = count(&std::array::from_fn(|lane| lane as u64 * 4), u32::MAX, 4, true);
-        assert_eq!((apart.wavefronts, apart.ideal), (1, 1));
+        let same = wavefronts(&[64; 32], u32::MAX, 4, true);
+        assert_eq!((same.needed, same.ideal), (32, 1));
+        let apart = wavefronts(&std::array::from_fn(|lane| lane as u64 * 4), u32::MAX, 4, true);
+        assert_eq!((apart.needed, apart.ideal), (1, 1));
         // Four bins of eight lanes.
-        let bins = count(&std::array::from_fn(|lane| lane as u64 % 4 * 4), u32::MAX, 4, true);
-        assert_eq!((bins.wavefronts, bins.ideal), (8, 1));
+        let bins = wavefronts(&std::array::from_fn(|lane| lane as u64 % 4 * 4), u32::MAX, 4, true);
+        assert_eq!((bins.needed, bins.ideal), (8, 1));
     }
 }

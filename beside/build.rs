@@ -1,0 +1,5 @@
+//! Compiles the kernels to PTX.
+
+fn main() {
+    tma_codegen::build();
+}

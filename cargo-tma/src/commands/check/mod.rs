@@ -1,0 +1,71 @@
+//! `cargo tma check`.
+
+mod judged;
+mod report;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use tma_codegen::check::protocol::Budget;
+use tma_codegen::sources;
+use tma_setup::program::PTXAS;
+
+use super::assembled::{self, Assembled};
+use crate::arguments::Check;
+use crate::kernel::Kernel;
+use crate::output::Output;
+use crate::package::{self, Built, Package};
+use crate::progress;
+use judged::{Found, Judged, judge};
+use report::{Ptxas, Report};
+
+/// Judges the kernels of the package, or those of the sources that are named, and assembles their
+/// PTX where ptxas is installed.
+pub(crate) fn run(options: &Check) -> Result<Output> {
+    let is_anywhere = options.no_build && !options.sources.is_empty();
+    let package = if is_anywhere { None } else { Some(package::find(options.build.package.as_deref())?) };
+    let built = match &package {
+        Some(package) if !options.no_build => Some(
+            package.build(&options.build).context("`--no-build` judges kernels without compiling them")?,
+        ),
+        Some(_) | None => None,
+    };
+    let root = package.as_ref().map_or_else(env::current_dir, |package| Ok(package.folder.clone()))?;
+    let files = sources::rust_files(&folders(&root, package.as_ref(), &options.sources)?)?;
+    let budget = options.budget.map_or(Budget::REPORT, Budget);
+    let Found { mut kernels, refused } = judge(&files, &root, budget)?;
+    if let Some(name) = &options.kernel {
+        let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+        kernels.retain(|kernel| package::is_named(&kernel.name, name));
+        ensure!(!kernels.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
+    }
+    let ptxas = match &built {
+        None => Ptxas::NotAsked,
+        Some(_) if PTXAS.find(&assembled::home())?.is_none() => Ptxas::Missing,
+        Some(built) => Ptxas::Said(assemble(&kernels, &built.kernels)?),
+    };
+    let is_whole = built.as_ref().is_none_or(|Built { is_whole, .. }| *is_whole);
+    Ok(Report { kernels, refused, ptxas, is_whole }.output(&options.deny))
+}
+
+/// Where kernels are looked for.
+fn folders(root: &Path, package: Option<&Package>, named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if let Some(missing) = named.iter().find(|path| !path.exists()) {
+        anyhow::bail!("there is no {}", missing.display());
+    }
+    if named.is_empty() && package.is_some() {
+        return Ok(sources::roots(root, &[]));
+    }
+    // Absolute, as the package's own are: both lose its folder where they are shown.
+    named.iter().map(|path| Ok(std::path::absolute(path)?)).collect()
+}
+
+/// What ptxas says of each kernel that was compiled.
+fn assemble(kernels: &[Judged], compiled: &[Kernel]) -> Result<Vec<Option<Assembled>>> {
+    progress::over("ptxas assembles", kernels, |judged| {
+        let ptx = compiled.iter().find(|kernel| kernel.path.ends_with(&judged.ptx));
+        let assembled = ptx.map(assembled::assemble).transpose()?;
+        Ok(assembled.inspect(Assembled::remove))
+    })
+}

@@ -1,0 +1,153 @@
+//! `cargo tma check`: what it says of right, slow and wrong kernels, and its exit codes.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use common::{environment, fresh, has, new_package, printed, root, tma};
+
+#[track_caller]
+fn json(folder: &Path, line: &str, code: i32) -> Value {
+    serde_json::from_str(&printed(folder, &format!("{line} --format json"), code)).unwrap()
+}
+
+/// The line of a file that has a text, from 1.
+fn line_of(source: &str, text: &str) -> u64 {
+    source.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
+}
+
+const LAUNCH: &str = "--grid 1,2 --buffer random:f32:64x64 --buffer zeros:f32:64x64 --arg f32:2 \
+    --arg map:0:f32:extents=64x64:box=32x64 --arg map:1:f32:extents=64x64:box=32x64";
+
+#[test]
+fn right_slow_and_wrong_kernels() {
+    let folder = new_package("check-tma");
+    let source = folder.join("src/lib.rs");
+    let right = fs::read_to_string(&source).unwrap();
+    let text = printed(&folder, "check --release", 0);
+    has(&text, &["scale  src/lib.rs:", "    proved (", "    no bank conflicts in 2 accesses\n"]);
+    has(&text, &[" registers, no spills\n", "1 kernel: 1 proved, 0 checked"]);
+    let data = json(&folder, "check scale --release", 0);
+    let kernel = &data["kernels"][0];
+    assert_eq!(
+        (&data["clean"], &kernel["protocol"]["verdict"]),
+        (&true.into(), &"proved".into()),
+        "{data:#}"
+    );
+    assert!(kernel["ptxas"]["registers"].as_u64().is_some_and(|registers| registers > 8), "{data:#}");
+    assert_eq!(kernel["shared_accesses"].as_array().map(Vec::len), Some(2), "{data:#}");
+    has(&printed(&folder, "check nobody", 2), &["there is no kernel `nobody`; there are: scale"]);
+    let output = tma(&folder, "check nobody --format json");
+    let error: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(error["error"], "there is no kernel `nobody`; there are: scale");
+
+    conflicts(&folder, &source, &right);
+    wrong(&folder, &source, &right);
+    fs::write(&source, &right).unwrap();
+    notes_of_ptxas(&folder);
+}
+
+/// Threads go down a column: rows of 256 bytes begin in the same bank.
+fn conflicts(folder: &Path, source: &Path, right: &str) {
+    let slow = right.replace("[i * 2 + thread / 64, thread % 64]", "[thread % 32, i * 4 + thread / 32]");
+    assert_ne!(slow, right);
+    fs::write(source, &slow).unwrap();
+    let line = line_of(&slow, "tile.set(place");
+    let wanted = [
+        format!("bank conflict: src/lib.rs:{line}: a warp reads in 32 wavefronts instead of 1\n"),
+        format!("bank conflict: src/lib.rs:{line}: a warp writes in 32 wavefronts instead of 1\n"),
+    ];
+    has(&printed(folder, "check", 0), &[&wanted[0], &wanted[1], "1 with bank conflicts"]);
+    has(&printed(folder, "check --deny conflicts", 1), &[&wanted[0]]);
+    // The simulator, which counts what runs, agrees.
+    let ran = json(folder, &format!("run scale {LAUNCH}"), 0);
+    let counted = ran["bank_conflicts"].as_array().unwrap();
+    let at = counted.iter().find(|count| count["site"]["source"]["line"] == line).unwrap();
+    let number = |key: &str| at["shared"][key].as_u64().unwrap();
+    assert_eq!(number("wavefronts"), 32 * number("accesses"), "{at:#}");
+}
+
+fn wrong(folder: &Path, source: &Path, right: &str) {
+    let unfenced = right.replace("    fence_proxy_async();\n", "");
+    fs::write(source, &unfenced).unwrap();
+    let text = printed(folder, "check", 1);
+    has(&text, &["    broken (", "TMA0707", "0 proved", "1 broken", "the package does not build"]);
+    let data = json(folder, "check", 1);
+    assert_eq!((&data["clean"], &data["builds"]), (&false.into(), &false.into()));
+    let error = &data["kernels"][0]["protocol"]["error"];
+    let line = line_of(&unfenced, "dst.store");
+    assert_eq!((&error["code"], &error["line"]), (&"TMA0707".into(), &line.into()), "{data:#}");
+
+    // Who trusts a kernel is told and not stopped.
+    let trusted =
+        unfenced.replace("#[tma_kernel(threads = 128)]", "#[tma_kernel(protocol = trusted, threads = 128)]");
+    fs::write(source, trusted).unwrap();
+    let text = printed(folder, "check", 0);
+    has(&text, &["    broken (", "trusted: macro and build script do not judge", "1 broken and trusted"]);
+
+    // A rule for a statement is broken, and what else the file has is not judged.
+    fs::write(source, right.replace("full.wait(0)", "full.wait(2)")).unwrap();
+    let text = printed(folder, "check", 1);
+    has(&text, &["src/lib.rs  refused\nerror[TMA", "0 kernels: ", "1 file with kernels that break rules"]);
+    let data = json(folder, "check --no-build", 1);
+    assert_eq!(data["refused"][0]["errors"][0]["line"], line_of(right, "full.wait(0)"), "{data:#}");
+}
+
+/// Notes of ptxas fail the check, and what takes longer than a second is shown on a terminal.
+fn notes_of_ptxas(folder: &Path) {
+    let real = std::env::var_os("TMA_PTXAS").map_or(root().join("target/tools/ptxas"), PathBuf::from);
+    let slow = folder.join("slow-ptxas");
+    let note = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async is serialized";
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || sleep 3\n'{}' \"$@\" && echo '{note}'\n",
+        real.display()
+    );
+    fs::write(&slow, script).unwrap();
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
+
+    let check = format!("'{}' tma check", env!("CARGO_BIN_EXE_cargo-tma"));
+    let mut terminal = Command::new("script");
+    environment(terminal.args(["--quiet", "--return", "--command", &check, "/dev/null"]), folder);
+    let output = terminal.env("TMA_PTXAS", &slow).env("TERM", "xterm").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    // Colours, as it is a terminal.
+    has(&text, &["ptxas assembles [", "\x1b[1m", "(C7510)", "1 with spills or notes of ptxas"]);
+}
+
+#[test]
+fn sources_are_judged_where_nothing_can_be_built() {
+    let folder = fresh("anywhere");
+    let kernel = "#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {\n    let all: SharedArray<u32, 64> = \
+        shared();\n    all.set(thread_idx().x, n);\n    sync_threads();\n    out.set(thread_idx().x, all.get(31 - \
+        thread_idx().x));\n}\n";
+    fs::create_dir(folder.join("kernels")).unwrap();
+    fs::write(folder.join("kernels/k.rs"), kernel).unwrap();
+    fs::write(folder.join("kernels/host.rs"), "fn main() {}").unwrap();
+    let mut check = Command::new(env!("CARGO_BIN_EXE_cargo-tma"));
+    check.args(["tma", "check", "--no-build", "--source", "kernels"]);
+    environment(&mut check, &folder);
+    let output = check.env("TMA_LLVM", "/nonexistent").env("PATH", "").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    has(&text, &["k  kernels/k.rs:2\n    proved (", "no bank conflicts in 2 accesses"]);
+    assert!(!text.contains("registers"), "{text}");
+    has(&printed(&folder, "check --no-build --source nowhere.rs", 2), &["there is no nowhere.rs"]);
+}
+
+/// What is not decided is no error unless it is asked for.
+#[test]
+fn undecided_kernels_fail_where_they_are_denied() {
+    let folder = fresh("undecided");
+    let kernel = "#[tma_kernel(threads = 32)]\nfn k(at: Global<u32>) {\n    let all: SharedArray<u32, 64> = shared();\n    \
+        all.set(at.get(thread_idx().x) % 64, 1);\n}\n";
+    fs::write(folder.join("k.rs"), kernel).unwrap();
+    let text = printed(&folder, "check --no-build --source k.rs", 0);
+    has(&text, &["not decided (", "banks not known of 1 access by addresses that are not followed: line 4"]);
+    printed(&folder, "check --no-build --source k.rs --deny undecided", 1);
+}

@@ -1,0 +1,156 @@
+//! What counters have come to after any number of turns: `period * turns + rest`.
+//!
+//! Where a loop is followed for all its turns at once, its counter is such a sum, whose period is a
+//! multiple of what it is divided by. So its stage and its phase are known although its value is
+//! not. Counters do not wrap: they stay below the ends of their loops, which a launch brings.
+
+use super::term::{Node, Symbol, Term, Terms};
+use crate::ir::{BinaryOp, Scalar};
+
+/// Factors and rests below this are kept apart from the turns.
+const MOST: i128 = 1 << 16;
+
+/// `period * turns + rest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Linear {
+    /// A symbol of turns, or a cast of one.
+    pub(super) turns: Term,
+    pub(super) period: i128,
+    pub(super) rest: i128,
+}
+
+impl Terms {
+    /// The term as such a sum.
+    pub(super) fn linear(&self, term: Term) -> Option<Linear> {
+        if !self.is_numbered(term) {
+            return None;
+        }
+        let (product, rest) = match *self.node(term) {
+            Node::Binary(BinaryOp::Add, product, rest) => (product, self.int(rest)?),
+            _ => (term, 0),
+        };
+        let (turns, period) = match *self.node(product) {
+            Node::Binary(BinaryOp::Mul, turns, period) => (turns, self.int(period)?),
+            _ => (product, 1),
+        };
+        let symbol = if let Node::Cast(inner) = *self.node(turns) { inner } else { turns };
+        let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)));
+        is_turns.then_some(Linear { turns, period, rest })
+    }
+
+    /// The sum as a term.
+    pub(super) fn sum(&mut self, Linear { turns, period, rest }: Linear) -> Term {
+        let scalar = self.scalar(turns);
+        let product = match period {
+            1 => turns,
+            _ => {
+                let period = self.number(period, scalar);
+                self.add(Node::Binary(BinaryOp::Mul, turns, period), scalar)
+            }
+        };
+        if rest == 0 {
+            return product;
+        }
+        let rest = self.number(rest, scalar);
+        self.add(Node::Binary(BinaryOp::Add, product, rest), scalar)
+    }
+
+    /// What an operation with such a sum comes to, if that is known or a sum as well.
+    pub(super) fn of_turns(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
+        match (self.linear(a), self.linear(b)) {
+            (Some(a), Some(b)) => self.of_two(op, a, b),
+            (Some(sum), None) => {
+                let by = self.int(b)?;
+                self.with_number(op, sum, by)
+            }
+            (None, Some(sum)) => {
+                let by = self.int(a)?;
+                match op {
+                    BinaryOp::Add | BinaryOp::Mul | BinaryOp::Eq => self.with_number(op, sum, by),
+                    BinaryOp::Lt if by < sum.rest => Some(self.truth(true)),
+                    _ => None,
+                }
+            }
+            (None, None) => self.of_wrapped(op, a, b),
+        }
+    }
+
+    /// The low bits of a sum less a number, which are the same if that wraps.
+    fn of_wrapped(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
+        let Node::Binary(BinaryOp::Sub, sum, less) = *self.node(a) else { return None };
+        let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
+        let modulo = match op {
+            BinaryOp::And => by + 1,
+            BinaryOp::Rem => by,
+            _ => return None,
+        };
+        let scalar = self.scalar(turns);
+        (is_power_of_two(modulo) && period % modulo == 0)
+            .then(|| self.number((rest - less).rem_euclid(modulo), scalar))
+    }
+
+    /// Of two counters that have come equally far.
+    fn of_two(&mut self, op: BinaryOp, a: Linear, b: Linear) -> Option<Term> {
+        let scalar = self.scalar(a.turns);
+        if a.turns != b.turns || a.period != b.period {
+            return None;
+        }
+        match op {
+            BinaryOp::Lt => Some(self.truth(a.rest < b.rest)),
+            BinaryOp::Eq => Some(self.truth(a.rest == b.rest)),
+            BinaryOp::Sub if a.rest >= b.rest => Some(self.number(a.rest - b.rest, scalar)),
+            _ => None,
+        }
+    }
+
+    fn with_number(&mut self, op: BinaryOp, sum: Linear, by: i128) -> Option<Term> {
+        let Linear { turns, period, rest } = sum;
+        let scalar = self.scalar(turns);
+        let divides = |by: i128| by > 0 && period % by == 0;
+        let known = |terms: &mut Self, number| Some(terms.number(number, scalar));
+        match op {
+            BinaryOp::Add if (0..MOST).contains(&by) => Some(self.sum(Linear { rest: rest + by, ..sum })),
+            BinaryOp::Sub if (0..=rest).contains(&by) => Some(self.sum(Linear { rest: rest - by, ..sum })),
+            BinaryOp::Mul if (1..MOST).contains(&by) && period * by < MOST && rest * by < MOST => {
+                Some(self.sum(Linear { turns, period: period * by, rest: rest * by }))
+            }
+            BinaryOp::Rem if divides(by) => known(self, rest % by),
+            BinaryOp::Div if divides(by) => {
+                Some(self.sum(Linear { turns, period: period / by, rest: rest / by }))
+            }
+            BinaryOp::And if by >= 0 && is_power_of_two(by + 1) && divides(by + 1) => known(self, rest & by),
+            BinaryOp::Shr if (0..16).contains(&by) && divides(1 << by) => {
+                Some(self.sum(Linear { turns, period: period >> by, rest: rest >> by }))
+            }
+            BinaryOp::Xor if (0..MOST).contains(&by) && divides(power_of_two_above(by)) => {
+                Some(self.sum(Linear { rest: rest ^ by, ..sum }))
+            }
+            BinaryOp::Lt if by <= rest => Some(self.truth(false)),
+            BinaryOp::Eq if (rest - by) % period != 0 || by < rest => Some(self.truth(false)),
+            _ => None,
+        }
+    }
+
+    /// A sum keeps its form as a number of another type that holds it.
+    pub(super) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
+        let sum = self.linear(a)?;
+        if !to.is_integer() || to.bytes() < 4 {
+            return None;
+        }
+        let turns = match *self.node(sum.turns) {
+            Node::Cast(symbol) if self.scalar(symbol) == to => symbol,
+            Node::Cast(symbol) => self.add(Node::Cast(symbol), to),
+            _ => self.add(Node::Cast(sum.turns), to),
+        };
+        Some(self.sum(Linear { turns, ..sum }))
+    }
+}
+
+fn is_power_of_two(number: i128) -> bool {
+    number > 0 && number & (number - 1) == 0
+}
+
+/// The least power of two that is greater.
+fn power_of_two_above(number: i128) -> i128 {
+    (0..).map(|bits| 1 << bits).find(|power| *power > number).unwrap_or(i128::MAX)
+}

@@ -1,0 +1,459 @@
+//! The normal form of a state: two states with the same one go on alike.
+//!
+//! Steps count up for ever, but all that is ever asked of a clock is whether it knows a step. So of
+//! an agent those steps get numbers, in their order, that something in the state speaks of or may
+//! come to; and of what a clock knows, only the last of them is told. Places in the program matter
+//! where a meeting or an access compares them, and the order in which groups take turns does not
+//! matter at all.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tma_model::sync::{Clock, Component, Epoch, Part};
+
+use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::memory::Record;
+use crate::check::protocol::memory::region::Region;
+use crate::check::protocol::run::Run;
+use crate::check::protocol::state::{Agent, Block, Counter, Mbarrier, Meeting, Meets, TensorCore};
+use crate::check::protocol::term::Term;
+use crate::check::protocol::value::{Place, Value};
+use crate::ir::StmtKind;
+use crate::limits::WARPGROUP_THREADS;
+
+/// What a state becomes.
+type Key = Vec<u32>;
+
+/// The normal form of a state.
+pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
+    // What was released is joined first, so that clocks stay where they are.
+    walk(run, &mut Nothing);
+    let mut steps = Steps { of: vec![], pending: most_pending(run) };
+    walk(run, &mut steps);
+    for counts in &mut steps.of {
+        counts.sort_unstable();
+        counts.dedup();
+    }
+    let mut form = Form { steps, out: vec![], clocks: HashMap::new(), contents: HashMap::new() };
+    walk(run, &mut form);
+    for (term, low, high) in run.facts.listed() {
+        form.number(term.number());
+        [low, high].into_iter().for_each(|bound| form.wide(bound));
+    }
+    form.out
+}
+
+/// How many groups a wait may leave open.
+fn most_pending(run: &Run<'_, '_>) -> u32 {
+    use crate::check::protocol::code::Op;
+    let pending = |op: &Op<'_>| match op {
+        Op::Do(stmt) => match stmt.kind {
+            StmtKind::BulkWaitGroup { pending, .. } => Some(pending),
+            _ => None,
+        },
+        _ => None,
+    };
+    let stores = run.input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
+    stores.max(run.input.kernel.flights().most_pending())
+}
+
+/// Who is told what a state consists of.
+trait Visit {
+    fn number(&mut self, number: u32);
+    /// A step that somebody may be asked about.
+    fn step(&mut self, step: Epoch);
+    /// All steps up to one.
+    fn up_to(&mut self, step: Epoch);
+    /// Groups of an agent that waits tell apart, the last of them.
+    fn group(&mut self, last: Epoch);
+    fn clock(&mut self, clock: &Clock);
+    /// Accesses, in whatever order.
+    fn records(&mut self, records: &[Record]);
+
+    fn part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Clock(clock) => self.clock(clock),
+            Part::Step(step) => self.step(step),
+            Part::UpTo(step) => self.up_to(step),
+            Part::Number(number) => self.number(number as u32),
+        }
+    }
+
+    fn term(&mut self, term: Term) {
+        self.number(term.number());
+    }
+}
+
+struct Nothing;
+
+impl Visit for Nothing {
+    fn number(&mut self, _: u32) {}
+    fn step(&mut self, _: Epoch) {}
+    fn up_to(&mut self, _: Epoch) {}
+    fn group(&mut self, _: Epoch) {}
+    fn clock(&mut self, _: &Clock) {}
+    fn records(&mut self, _: &[Record]) {}
+}
+
+/// The steps of each agent that a state speaks of, in order.
+struct Steps {
+    of: Vec<Vec<u32>>,
+    /// How many groups a wait may leave open.
+    pending: u32,
+}
+
+impl Steps {
+    fn note(&mut self, agent: Component, count: u32) {
+        let agent = agent.number() as usize;
+        if self.of.len() <= agent {
+            self.of.resize(agent + 1, vec![]);
+        }
+        self.of[agent].push(count);
+    }
+
+    /// How many steps that the state speaks of are among these, counted from the last one.
+    fn place(&self, step: Epoch) -> Option<u32> {
+        let of_agent = self.of.get(step.component().number() as usize)?;
+        let up_to = of_agent.partition_point(|count| *count <= step.count());
+        (up_to > 0).then(|| (of_agent.len() - up_to) as u32)
+    }
+}
+
+impl Visit for Steps {
+    fn number(&mut self, _: u32) {}
+
+    fn step(&mut self, step: Epoch) {
+        self.note(step.component(), step.count());
+    }
+
+    fn up_to(&mut self, _: Epoch) {}
+
+    fn group(&mut self, last: Epoch) {
+        let first = last.count().saturating_sub(self.pending + 1);
+        (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
+    }
+
+    fn clock(&mut self, _: &Clock) {}
+
+    fn records(&mut self, records: &[Record]) {
+        records.iter().for_each(|record| self.step(record.step));
+    }
+}
+
+/// The form under way.
+struct Form {
+    steps: Steps,
+    out: Key,
+    /// Clocks that were told, by where they are and by what they say.
+    clocks: HashMap<usize, u32>,
+    contents: HashMap<Vec<u32>, u32>,
+}
+
+impl Form {
+    fn wide(&mut self, number: i128) {
+        let bytes = number.to_le_bytes();
+        for part in bytes.chunks_exact(4) {
+            self.out.push(part.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
+        }
+    }
+}
+
+impl Visit for Form {
+    fn number(&mut self, number: u32) {
+        self.out.push(number);
+    }
+
+    fn step(&mut self, step: Epoch) {
+        let place = self.steps.place(step).unwrap_or(u32::MAX);
+        self.out.extend([step.component().number(), place]);
+    }
+
+    fn up_to(&mut self, step: Epoch) {
+        self.step(step);
+    }
+
+    fn group(&mut self, last: Epoch) {
+        self.step(last);
+    }
+
+    fn clock(&mut self, clock: &Clock) {
+        if let Some(&known) = self.clocks.get(&clock.identity()) {
+            self.out.push(known);
+            return;
+        }
+        let known = clock.steps().filter(|step| step.count() > 0);
+        let place = |step: Epoch| Some([step.component().number(), self.steps.place(step)?]);
+        let content: Vec<u32> = known.filter_map(place).flatten().collect();
+        let next = u32::try_from(self.contents.len()).unwrap_or(u32::MAX);
+        let number = *self.contents.entry(content.clone()).or_insert(next);
+        self.clocks.insert(clock.identity(), number);
+        self.out.push(number);
+        if number == next {
+            self.out.push(content.len() as u32);
+            self.out.extend(content);
+        }
+    }
+
+    fn records(&mut self, records: &[Record]) {
+        let form = |record: &Record| {
+            let access = record.access;
+            let mut form = vec![
+                record.site.stmt.0,
+                (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong),
+                record.threads as u32,
+                record.step.component().number(),
+                self.steps.place(record.step).unwrap_or(u32::MAX),
+            ];
+            region(&record.region, &mut form);
+            form
+        };
+        let mut all: Vec<_> = records.iter().map(form).collect();
+        all.sort_unstable();
+        self.out.push(all.len() as u32);
+        all.into_iter().for_each(|form| self.out.extend(form));
+    }
+}
+
+fn region(region: &Region, into: &mut Vec<u32>) {
+    match region {
+        Region::All(ranges) => {
+            into.extend([0, ranges.len() as u32]);
+            ranges.iter().for_each(|range| into.extend([range.start, range.end]));
+        }
+        Region::Each(Lanes::Same(at), bytes) => into.extend([1, *at, *bytes]),
+        Region::Each(Lanes::Each(all), bytes) => {
+            into.extend([2, *bytes, all.len() as u32]);
+            into.extend(all.iter());
+        }
+        Region::Many(owners, bytes, range) => {
+            into.extend([3, *bytes, range.start, range.end, owners.len() as u32]);
+            let sorted: BTreeMap<_, _> = owners.iter().collect();
+            sorted.into_iter().for_each(|(at, lane)| into.extend([*at, *lane as u32]));
+        }
+        Region::Shared { range, rows, warpgroup } => {
+            into.extend([4, range.start, range.end, *rows, *warpgroup]);
+        }
+        Region::Some(range) => into.extend([5, range.start, range.end]),
+    }
+}
+
+/// Visits all that the rest of a run depends on, but for facts.
+fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
+    let Run { agents, blocks, cluster, grid, components, .. } = run;
+    to.number(*components);
+    for agent in agents.iter_mut() {
+        walk_agent(agent, blocks, to);
+        if let Some(round) = agent.inside {
+            let block = &blocks[agent.block];
+            let meeting = match agent.meets {
+                Meets::Grid => Some(&*grid),
+                Meets::Named(id) => block.named.get(&id),
+                Meets::Warp(warp) => block.warps.get(&warp),
+            };
+            to.number(u32::from(meeting.is_some_and(|meeting| meeting.round > round)));
+        }
+        if let Some(round) = agent.in_cluster {
+            to.number(cluster.round - round);
+        }
+    }
+    for block in blocks.iter_mut() {
+        walk_block(block, to);
+    }
+    [cluster, grid].into_iter().for_each(|meeting| walk_meeting(meeting, to));
+}
+
+fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
+    let Agent {
+        block,
+        threads,
+        at,
+        locals,
+        counters,
+        view,
+        waited,
+        turns: _,
+        is_done,
+        inside,
+        meets: _,
+        moves: _,
+        in_cluster,
+        stores,
+        multiplications,
+        failed_polls,
+    } = agent;
+    to.number(*at as u32);
+    to.number(u32::from(*is_done) | u32::from(inside.is_some()) << 1 | u32::from(in_cluster.is_some()) << 2);
+    to.number(*failed_polls);
+    if *is_done {
+        return;
+    }
+    locals.iter().for_each(|value| walk_value(value, blocks, to));
+    for counter in counters {
+        to.number(u32::from(counter.is_some()));
+        if let Some(Counter { value, end, step, scalar }) = counter {
+            [value, end, step].into_iter().for_each(|lanes| walk_terms(lanes, to));
+            to.number(*scalar as u32);
+        }
+    }
+    view.parts(&mut |part| to.part(part));
+    to.up_to(Epoch::new(view.epoch().component(), *waited));
+    let component = stores.component.map_or(u32::MAX, Component::number);
+    to.number(component);
+    for (group, pieces) in stores.groups.parts() {
+        match stores.component {
+            Some(component) => to.group(Epoch::new(component, group)),
+            None => to.number(group),
+        }
+        pieces.into_iter().for_each(|number| to.number(number));
+    }
+    to.number(stores.open.len() as u32);
+    if let Some(component) = stores.component {
+        stores.open.iter().for_each(|(group, _)| to.step(Epoch::new(component, *group)));
+    }
+    let warpgroup = threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS);
+    match blocks.get(*block).and_then(|block| block.tensor_cores.get(&warpgroup)) {
+        Some(core) => to.group(Epoch::new(core.component, *multiplications)),
+        None => to.number(*multiplications),
+    }
+}
+
+fn walk_value(value: &Value, blocks: &[Block], to: &mut impl Visit) {
+    match value {
+        Value::Unknown => to.number(0),
+        Value::Number(lanes) => {
+            to.number(1);
+            walk_terms(lanes, to);
+        }
+        Value::Place(Place { block, at, remote }) => {
+            to.number(2 + u32::from(*remote));
+            walk_lanes(block, |block| *block as u32, to);
+            walk_lanes(at, |at| *at, to);
+        }
+        Value::Token { block, at, phase } => {
+            to.number(4);
+            [*block as u32, *at].into_iter().for_each(|number| to.number(number));
+            match blocks.get(*block).and_then(|block| block.mbarriers.get(at)) {
+                Some(mbarrier) => to.number(behind(mbarrier.count.phase(), *phase)),
+                None => to.number(*phase),
+            }
+        }
+        Value::Array(all) => {
+            [5, all.len() as u32].into_iter().for_each(|number| to.number(number));
+            all.iter().for_each(|part| walk_value(part, blocks, to));
+        }
+    }
+}
+
+fn walk_terms(lanes: &Lanes<Term>, to: &mut impl Visit) {
+    match lanes {
+        Lanes::Same(term) => to.term(*term),
+        Lanes::Each(all) => {
+            to.number(u32::MAX);
+            all.iter().for_each(|term| to.term(*term));
+        }
+    }
+}
+
+fn walk_lanes<T>(lanes: &Lanes<T>, number: impl Fn(&T) -> u32, to: &mut impl Visit) {
+    match lanes {
+        Lanes::Same(value) => to.number(number(value)),
+        Lanes::Each(all) => {
+            to.number(u32::MAX);
+            all.iter().for_each(|value| to.number(number(value)));
+        }
+    }
+}
+
+fn walk_block(block: &mut Block, to: &mut impl Visit) {
+    let Block {
+        memory,
+        mbarriers,
+        numbers,
+        named,
+        warps,
+        tensor_cores,
+        free_registers,
+        registers,
+        visits,
+    } = block;
+    to.records(&memory.records);
+    for (at, mbarrier) in mbarriers {
+        to.number(*at);
+        walk_mbarrier(mbarrier, to);
+    }
+    for (at, term) in numbers {
+        to.number(*at);
+        to.term(*term);
+    }
+    for (id, meeting) in named.iter_mut().chain(warps) {
+        to.number(*id);
+        walk_meeting(meeting, to);
+    }
+    for (warpgroup, core) in tensor_cores {
+        to.number(*warpgroup);
+        let TensorCore { component, folded, issues } = core;
+        to.step(Epoch::new(*component, *folded));
+        to.number(issues.len() as u32);
+        issues.iter_mut().for_each(|issues| issues.parts(&mut |part| to.part(part)));
+    }
+    to.number(*free_registers);
+    registers.iter().for_each(|(warpgroup, held)| [warpgroup, held].into_iter().for_each(|number| to.number(*number)));
+    to.number(visits.len() as u32);
+    visits.iter().for_each(|(step, _)| to.step(*step));
+}
+
+fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
+    let Mbarrier {
+        count,
+        order,
+        component,
+        init: _,
+        init_step,
+        fenced,
+        observed,
+        remote,
+        load,
+        announced: _,
+        arrived: _,
+        completer: _,
+    } = mbarrier;
+    to.number(count.phase() & 1);
+    [count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]
+        .into_iter()
+        .for_each(|number| to.number(number));
+    to.number(u32::from(load.is_some()) << 1 | u32::from(fenced.is_some()));
+    let phase = count.phase();
+    // A wait tells the last complete phase from the one before it, and these from all others.
+    for step in [phase.saturating_sub(1), phase, phase + 1] {
+        to.step(Epoch::new(*component, step));
+    }
+    to.number(behind(phase, *observed));
+    let load = load.map_or(0, |(load, _)| behind(phase + 1, load) << 1 | u32::from(load > *observed));
+    to.number(load);
+    [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.step(step));
+    order.parts(&mut |part| to.part(part));
+}
+
+fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
+    let Meeting { round: _, arrived, expected, first, places, releases, released, brought, result } = meeting;
+    to.number(*arrived);
+    to.number(expected.unwrap_or(u32::MAX));
+    to.number(first.map_or(u32::MAX, |first| first.stmt.0));
+    to.number(places.len() as u32);
+    places.iter().for_each(|(warp, site)| {
+        [*warp, site.stmt.0].into_iter().for_each(|number| to.number(number));
+    });
+    releases.parts(&mut |part| to.part(part));
+    released.parts(&mut |part| to.part(part));
+    for pairs in [&brought[..], &result[..]] {
+        to.number(pairs.len() as u32);
+        for (thread, term) in pairs {
+            to.number(*thread);
+            to.number(term.map_or(u32::MAX, Term::number));
+        }
+    }
+}
+
+/// How far a phase is behind another, where more than 2 are as good as 2.
+fn behind(phase: u32, other: u32) -> u32 {
+    phase.wrapping_sub(other).min(2)
+}

@@ -1,0 +1,177 @@
+//! Proofs for all counts: a kernel is followed with what its loops have come to as symbols, until
+//! nothing new comes.
+//!
+//! A state is everything that the rest of a run depends on. Where a condition is free, the state is
+//! *widened* (counters that a loop goes on with become `period * turns + rest`, and sums that grow
+//! by a number of the launch become symbols), and then compared with those that were met before. A
+//! state that was met is not followed again, since all that can follow from it has been or will be
+//! looked at. So a loop is followed until its turns repeat themselves, and what is said of the
+//! states is said of any number of turns. `docs/protocol.md` has the argument.
+//!
+//! Groups take turns in another order than where mistakes are looked for: whoever has taken the
+//! fewest turns of its loops goes first. So a producer is at most a slot ahead, and there are few
+//! states. Which order it is makes no difference to what is proved.
+
+mod key;
+mod renamed;
+mod statics;
+mod widen;
+
+use std::collections::HashSet;
+
+use tma_model::sync::Acquirer;
+
+use self::statics::Statics;
+use super::facts::Facts;
+use super::lanes::Lanes;
+use super::run::{Choices, Input, Run, Step, Stop, Went};
+use super::state::{Agent, Block, Meeting};
+use super::term::{Term, Terms};
+
+/// What became of an attempt.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Right, whatever the launch and the data, for all counts.
+    Proved,
+    /// Not proved: something may be wrong, or was not followed.
+    Open,
+    /// These threads have to be told apart first.
+    Split(Vec<Vec<u32>>),
+    /// There are more states than are looked at.
+    Budget,
+}
+
+/// How many numbers of a state's normal form cost as much as a step.
+const NUMBERS_OF_A_STEP: usize = 64;
+
+/// A state to go on from, and what is decided there.
+#[derive(Clone)]
+struct Snapshot {
+    facts: Facts,
+    agents: Vec<Agent>,
+    blocks: Vec<Block>,
+    meetings: [Meeting; 2],
+    components: u32,
+    current: usize,
+    given: [u32; 2],
+}
+
+/// Tries to prove a kernel with so many steps, and counts the states and steps that it takes.
+pub(super) fn prove(input: &Input<'_>, terms: &mut Terms, left: &mut u64, states: &mut u32) -> Outcome {
+    let statics = Statics::of(&input.code);
+    let choices = Choices { forks: true, ..Choices::default() };
+    let mut run = Run::new(input, terms, choices, *left);
+    let outcome = all_states(&mut run, &statics, states);
+    *left = run.budget;
+    outcome
+}
+
+fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
+    let (mut seen, mut open) = (HashSet::new(), vec![]);
+    loop {
+        let end = follow(run);
+        if std::env::var_os("TMA_PROOF").is_some() {
+            let at = run.me().at;
+            eprintln!("{states} states, group {} at step {at} turns {:?}: {}", run.current, run.agents.iter().map(|a| a.turns.iter().map(|t| t.1).collect::<Vec<_>>()).collect::<Vec<_>>(), match &end { Err(Stop::Fork(c)) => format!("fork {}", run.terms.show(*c)), Err(e) => format!("{e:?}"), Ok(()) => "end".to_owned() });
+            for d in &run.doubts { eprintln!("   doubt {} {}", d.why, d.span.start().line); }
+        }
+        if !run.doubts.is_empty() {
+            return Outcome::Open;
+        }
+        match end {
+            Err(Stop::Fork(condition)) => {
+                if widen::widen(run, statics) {
+                    continue;
+                }
+                let key = key::of(run);
+                if std::env::var_os("TMA_PROOF").is_some() { eprintln!("key {} steps left {}", key.len(), run.budget); }
+                let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
+                    return Outcome::Budget;
+                };
+                run.budget = left;
+                if seen.insert(key) {
+                    *states += 1;
+                    let state = save(run);
+                    open.extend([(state.clone(), condition, true), (state, condition, false)]);
+                }
+            }
+            Ok(()) | Err(Stop::Over) => {}
+            Err(Stop::Split(classes)) => return Outcome::Split(classes),
+            Err(Stop::Budget) => return Outcome::Budget,
+            Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
+        }
+        loop {
+            let Some((state, condition, value)) = open.pop() else { return Outcome::Proved };
+            restore(run, state);
+            if run.facts.assume(run.terms, condition, value) {
+                break;
+            }
+        }
+    }
+}
+
+/// Goes on until all have ended or something is free: first the current group, and then always the
+/// one that has taken the fewest turns.
+fn follow(run: &mut Run<'_, '_>) -> Step {
+    let mut waits = vec![false; run.agents.len()];
+    loop {
+        let (mut any, mut turns) = (false, false);
+        while !turns {
+            let given = run.terms.given();
+            match run.one() {
+                Ok(Went::On { turn }) => (any, turns) = (true, turn),
+                Ok(Went::Nowhere { came }) => {
+                    any |= came;
+                    break;
+                }
+                Err(stop) => {
+                    // The step is taken again, with the same symbols.
+                    if let Stop::Fork(_) = stop {
+                        run.terms.set_given(given);
+                    }
+                    return Err(stop);
+                }
+            }
+        }
+        if any {
+            waits.fill(false);
+        } else {
+            waits[run.current] = true;
+        }
+        let ready = (0..run.agents.len()).filter(|&agent| !run.agents[agent].is_done && !waits[agent]);
+        let next = ready.min_by(|&a, &b| {
+            let turns = |agent: usize| run.agents[agent].turns.iter().map(|(_, turn)| *turn);
+            turns(a).cmp(turns(b))
+        });
+        match next {
+            Some(next) => run.current = next,
+            None if run.agents.iter().all(|agent| agent.is_done) => return Ok(()),
+            None => return Err(run.deadlock()),
+        }
+    }
+}
+
+fn save(run: &Run<'_, '_>) -> Snapshot {
+    Snapshot {
+        facts: run.facts.clone(),
+        agents: run.agents.clone(),
+        blocks: run.blocks.clone(),
+        meetings: [run.cluster.clone(), run.grid.clone()],
+        components: run.components,
+        current: run.current,
+        given: run.terms.given(),
+    }
+}
+
+fn restore(run: &mut Run<'_, '_>, state: Snapshot) {
+    (run.facts, run.agents, run.blocks) = (state.facts, state.agents, state.blocks);
+    [run.cluster, run.grid] = state.meetings;
+    (run.components, run.current) = (state.components, state.current);
+    run.terms.set_given(state.given);
+    run.acquirer = Acquirer::default();
+}
+
+/// A number that all threads of a group have.
+fn same(term: Term) -> Lanes<Term> {
+    Lanes::Same(term)
+}

@@ -1,0 +1,219 @@
+//! Terms of a state, and others in their places.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::linear::Linear;
+use crate::check::protocol::run::Run;
+use crate::check::protocol::term::{Node, Symbol, Term, Terms};
+use crate::check::protocol::value::Value;
+use crate::ir::BinaryOp;
+
+/// What terms become.
+#[derive(Debug, Default)]
+pub(super) struct Renaming {
+    /// These terms as a whole.
+    pub(super) whole: HashMap<Term, Term>,
+    /// Sums of turns: of these so many periods are left out, and the rest counts with others.
+    pub(super) fewer: HashMap<Term, (i128, Term)>,
+    /// Sums of a number and these: the number is so much less, and the rest another.
+    pub(super) less: HashMap<Term, (i128, Term)>,
+    done: HashMap<Term, Term>,
+}
+
+impl Renaming {
+    pub(super) fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.fewer.is_empty() && self.less.is_empty()
+    }
+
+    /// What a term becomes.
+    pub(super) fn of(&mut self, terms: &mut Terms, term: Term) -> Term {
+        if let Some(&done) = self.whole.get(&term).or_else(|| self.done.get(&term)) {
+            return done;
+        }
+        let becomes = self.sum(terms, term).unwrap_or_else(|| self.rebuilt(terms, term));
+        self.done.insert(term, becomes);
+        becomes
+    }
+
+    /// What a sum becomes of which something is left out.
+    fn sum(&self, terms: &mut Terms, term: Term) -> Option<Term> {
+        if let Some(sum) = terms.linear(term)
+            && let Some(&(by, turns)) = self.fewer.get(&symbol_of(terms, sum.turns))
+            && sum.rest >= sum.period * by
+        {
+            let turns = terms.cast(turns, terms.scalar(sum.turns))?;
+            return Some(terms.sum(Linear { turns, rest: sum.rest - sum.period * by, ..sum }));
+        }
+        let Node::Binary(BinaryOp::Add, base, number) = *terms.node(term) else { return None };
+        let &(by, base) = self.less.get(&base)?;
+        let number = terms.int(number).filter(|number| *number >= by)?;
+        let number = terms.number(number - by, terms.scalar(term));
+        Some(terms.binary(BinaryOp::Add, base, number))
+    }
+
+    /// The same of what its operands become.
+    fn rebuilt(&mut self, terms: &mut Terms, term: Term) -> Term {
+        let scalar = terms.scalar(term);
+        match terms.node(term).clone() {
+            Node::Known(_)
+            | Node::Symbol(
+                Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_),
+            ) => term,
+            Node::Symbol(Symbol::Read(param, index)) => {
+                let index = self.of(terms, index);
+                terms.symbol(Symbol::Read(param, index), scalar)
+            }
+            Node::Not(a) => {
+                let a = self.of(terms, a);
+                terms.not(a)
+            }
+            Node::Unary(op, a) => {
+                let a = self.of(terms, a);
+                terms.unary(op, a)
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.of(terms, a), self.of(terms, b));
+                terms.binary(op, a, b)
+            }
+            Node::Cast(a) => {
+                let a = self.of(terms, a);
+                terms.cast(a, scalar).unwrap_or(term)
+            }
+            Node::Math(op, all) => {
+                let all = all.iter().map(|&part| self.of(terms, part)).collect();
+                terms.math(op, all).unwrap_or(term)
+            }
+            Node::Integer(op, all) => {
+                let all = all.iter().map(|&part| self.of(terms, part)).collect();
+                terms.integer(op, all).unwrap_or(term)
+            }
+        }
+    }
+}
+
+/// The symbol of turns that a sum counts with.
+pub(super) fn symbol_of(terms: &Terms, turns: Term) -> Term {
+    if let Node::Cast(symbol) = *terms.node(turns) { symbol } else { turns }
+}
+
+/// Puts other terms in the places of all in a state.
+pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
+    let terms = &mut *run.terms;
+    for agent in &mut run.agents {
+        agent.locals.iter_mut().for_each(|value| replace(value, terms, f));
+        for counter in agent.counters.iter_mut().flatten() {
+            for lanes in [&mut counter.value, &mut counter.end, &mut counter.step] {
+                replace_lanes(lanes, terms, f);
+            }
+        }
+    }
+    for block in &mut run.blocks {
+        block.numbers.values_mut().for_each(|term| *term = f(terms, *term));
+    }
+    let meetings = run.blocks.iter_mut().flat_map(|block| block.warps.values_mut());
+    for meeting in meetings {
+        let pairs = meeting.brought.iter_mut().filter_map(|(_, term)| term.as_mut());
+        pairs.for_each(|term| *term = f(terms, *term));
+        if meeting.result.iter().any(|(_, term)| term.is_some()) {
+            let result = meeting.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
+            meeting.result = result.collect();
+        }
+    }
+}
+
+fn replace(value: &mut Value, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
+    match value {
+        Value::Number(lanes) => replace_lanes(lanes, terms, f),
+        Value::Array(all) => {
+            let mut parts = all.to_vec();
+            parts.iter_mut().for_each(|part| replace(part, terms, f));
+            if parts[..] != all[..] {
+                *all = parts.into();
+            }
+        }
+        Value::Place(_) | Value::Token { .. } | Value::Unknown => {}
+    }
+}
+
+fn replace_lanes(
+    lanes: &mut Lanes<Term>,
+    terms: &mut Terms,
+    f: &mut impl FnMut(&mut Terms, Term) -> Term,
+) {
+    match lanes {
+        Lanes::Same(term) => *term = f(terms, *term),
+        Lanes::Each(all) => {
+            let replaced: Rc<[Term]> = all.iter().map(|&term| f(terms, term)).collect();
+            if replaced != *all {
+                *lanes = Lanes::of(replaced.to_vec()).unwrap_or(Lanes::Each(replaced));
+            }
+        }
+    }
+}
+
+/// Gives the symbols of a state that a run gave numbers to the first numbers, in the order in which
+/// they appear, and forgets what is known of others, which nobody can come upon again. Whether
+/// anything is called otherwise now.
+pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
+    let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], HashSet::new());
+    let mut is_new = false;
+    replace_all(run, &mut |terms, term| {
+        name_symbols(terms, term, (&mut seen, &mut given), &mut |terms, symbol, number| {
+            let scalar = terms.scalar(symbol);
+            let name = match terms.node(symbol) {
+                Node::Symbol(Symbol::Fresh(_)) => terms.symbol(Symbol::Fresh(number), scalar),
+                _ => terms.symbol(Symbol::Turns(number), scalar),
+            };
+            is_new |= name != symbol;
+            renaming.whole.insert(symbol, name);
+        });
+        term
+    });
+    let known: HashSet<Term> = renaming.whole.keys().copied().collect();
+    let facts = std::mem::take(&mut run.facts);
+    run.facts = facts.rewritten(run.terms, &mut |terms, term| {
+        (!has_other(terms, term, &known)).then(|| renaming.of(terms, term))
+    });
+    run.terms.set_given(given);
+    if is_new {
+        replace_all(run, &mut |terms, term| renaming.of(terms, term));
+    }
+    is_new
+}
+
+/// Numbers the symbols within a term that have not got one.
+fn name_symbols(
+    terms: &mut Terms,
+    term: Term,
+    (seen, given): (&mut HashSet<Term>, &mut [u32; 2]),
+    name: &mut impl FnMut(&mut Terms, Term, u32),
+) {
+    if !terms.is_numbered(term) || !seen.insert(term) {
+        return;
+    }
+    let kind = match terms.node(term) {
+        Node::Symbol(Symbol::Fresh(_)) => Some(0),
+        Node::Symbol(Symbol::Turns(_)) => Some(1),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        given[kind] += 1;
+        name(terms, term, given[kind]);
+    }
+    for operand in terms.operands(term) {
+        name_symbols(terms, operand, (seen, given), name);
+    }
+}
+
+/// Whether a term has a symbol with a number that is none of these.
+fn has_other(terms: &Terms, term: Term, known: &HashSet<Term>) -> bool {
+    if !terms.is_numbered(term) {
+        return false;
+    }
+    match terms.node(term) {
+        Node::Symbol(Symbol::Fresh(_) | Symbol::Turns(_)) => !known.contains(&term),
+        _ => terms.operands(term).into_iter().any(|operand| has_other(terms, operand, known)),
+    }
+}

@@ -1,0 +1,272 @@
+//! What is known of a kernel's steps before they are followed: which variables are read again,
+//! which ones count the turns of a loop, and after how many turns what they are divided by repeats.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::check::protocol::code::{Op, Step, Steps};
+use crate::check::protocol::slice::parity;
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Stmt, StmtId, StmtKind, visit};
+
+/// Longer periods are of no use: that many turns are not looked at.
+const LONGEST_PERIOD: i128 = 1 << 10;
+
+/// What is known of the steps.
+#[derive(Debug)]
+pub(super) struct Statics {
+    /// Of each step the variables that it or a later one reads.
+    live: Vec<HashSet<LocalId>>,
+    /// The loop of each counter.
+    pub(super) loops: HashMap<usize, StmtId>,
+    /// Variables that grow in the turns of a loop, and do nothing else there.
+    counting: HashSet<(LocalId, StmtId)>,
+    /// The variables of `for` loops.
+    pub(super) variables: HashMap<StmtId, LocalId>,
+    /// After how many turns what counters are divided by repeats.
+    pub(super) period: i128,
+}
+
+impl Statics {
+    pub(super) fn of(code: &Steps<'_>) -> Self {
+        let steps: Vec<_> = code.steps().collect();
+        let (mut loops, mut variables) = (HashMap::new(), HashMap::new());
+        for step in &steps {
+            if let Op::Count { stmt, inner, counter, .. } = &step.op {
+                loops.insert(*counter, stmt.id);
+                variables.insert(stmt.id, inner.variable);
+            }
+        }
+        let counting = counting(&steps);
+        let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
+        Self { live: live(&steps), loops, counting, variables, period }
+    }
+
+    /// Whether a variable is read at a step or later.
+    pub(super) fn is_live(&self, at: usize, local: LocalId) -> bool {
+        self.live.get(at).is_none_or(|live| live.contains(&local))
+    }
+
+    /// Whether a variable counts the turns of a loop.
+    pub(super) fn counts(&self, local: LocalId, of: StmtId) -> bool {
+        self.counting.contains(&(local, of)) || self.variables.get(&of) == Some(&local)
+    }
+}
+
+/// The expressions that a step evaluates.
+fn expressions<'k>(op: &Op<'k>) -> Vec<&'k Expr> {
+    match op {
+        Op::Do(stmt) => visit::operands(&stmt.kind),
+        Op::Branch { condition, .. } => vec![*condition],
+        Op::Choose { value, .. } => vec![*value],
+        Op::Begin { inner, .. } => vec![&inner.start, &inner.end, &inner.step],
+        Op::Count { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) | Op::Jump(_) | Op::End => vec![],
+    }
+}
+
+/// The variable that a step gives another value, whatever it was.
+fn replaced(op: &Op<'_>) -> Option<LocalId> {
+    match op {
+        Op::Do(stmt) => match &stmt.kind {
+            StmtKind::Assign { local, index, .. } if index.is_empty() => Some(*local),
+            _ => None,
+        },
+        Op::Count { inner, .. } => Some(inner.variable),
+        Op::Branch { .. }
+        | Op::Choose { .. }
+        | Op::Begin { .. }
+        | Op::Next { .. }
+        | Op::Enter(_)
+        | Op::Turn(_)
+        | Op::Jump(_)
+        | Op::End => None,
+    }
+}
+
+/// The variables that a step reads.
+fn read(op: &Op<'_>, live: &mut HashSet<LocalId>) {
+    for expr in expressions(op) {
+        visit::within(expr, &mut |part| {
+            if let ExprKind::Local(local) = part.kind {
+                live.insert(local);
+            }
+        });
+    }
+    if let Op::Do(Stmt { kind: StmtKind::Assign { local, index, .. }, .. }) = op
+        && !index.is_empty()
+    {
+        live.insert(*local);
+    }
+}
+
+/// Where a step may lead.
+fn successors(at: usize, op: &Op<'_>) -> Vec<usize> {
+    match op {
+        Op::Branch { otherwise, .. } => vec![at + 1, *otherwise],
+        Op::Choose { arms, otherwise, .. } => {
+            arms.iter().map(|(_, to)| *to).chain([*otherwise]).collect()
+        }
+        Op::Count { end, .. } => vec![at + 1, *end],
+        Op::Jump(to) => vec![*to],
+        Op::End => vec![],
+        Op::Do(_) | Op::Begin { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) => vec![at + 1],
+    }
+}
+
+fn live(steps: &[&Step<'_>]) -> Vec<HashSet<LocalId>> {
+    let mut live: Vec<HashSet<LocalId>> = vec![HashSet::new(); steps.len()];
+    loop {
+        let mut changed = false;
+        for (at, step) in steps.iter().enumerate().rev() {
+            let mut now = HashSet::new();
+            for to in successors(at, &step.op) {
+                now.extend(live.get(to).into_iter().flatten().copied());
+            }
+            if let Some(local) = replaced(&step.op) {
+                now.remove(&local);
+            }
+            read(&step.op, &mut now);
+            if now.len() > live[at].len() {
+                live[at] = now;
+                changed = true;
+            }
+        }
+        if !changed {
+            return live;
+        }
+    }
+}
+
+/// Variables to which each assignment within a loop adds a number.
+fn counting(steps: &[&Step<'_>]) -> HashSet<(LocalId, StmtId)> {
+    let (mut grow, mut others) = (HashSet::new(), HashSet::new());
+    for step in steps {
+        if let Op::Do(Stmt { kind: StmtKind::Assign { local, index, value }, .. }) = &step.op {
+            let set = if index.is_empty() && is_grown(value, *local) { &mut grow } else { &mut others };
+            set.extend(step.loops.iter().map(|of| (*local, *of)));
+        }
+    }
+    grow.difference(&others).copied().collect()
+}
+
+/// Whether an expression is a variable and a number more.
+fn is_grown(value: &Expr, local: LocalId) -> bool {
+    let is_local = |expr: &Expr| matches!(expr.kind, ExprKind::Local(read) if read == local);
+    match &value.kind {
+        ExprKind::Binary(BinaryOp::Add, a, b) => {
+            is_local(a) && number(b).is_some() || is_local(b) && number(a).is_some()
+        }
+        _ => false,
+    }
+}
+
+fn number(expr: &Expr) -> Option<i128> {
+    match &expr.kind {
+        ExprKind::Const(Const::Int(number)) => Some(*number),
+        ExprKind::Cast(inner) => number_of_cast(inner),
+        _ => None,
+    }
+}
+
+fn number_of_cast(inner: &Expr) -> Option<i128> {
+    if let ExprKind::Const(Const::Int(number)) = inner.kind { Some(number) } else { None }
+}
+
+/// Modulo which numbers it is enough to know variables: 1 where nothing depends on it.
+#[derive(Debug, Default)]
+struct Periods {
+    of: HashMap<LocalId, i128>,
+    changed: bool,
+}
+
+impl Periods {
+    fn of(steps: &[&Step<'_>]) -> Self {
+        let mut periods = Self::default();
+        loop {
+            periods.changed = false;
+            for step in steps {
+                periods.step(&step.op);
+            }
+            if !periods.changed {
+                return periods;
+            }
+        }
+    }
+
+    fn step(&mut self, op: &Op<'_>) {
+        match op {
+            Op::Do(Stmt { kind: StmtKind::Assign { local, value, .. }, .. }) => {
+                let wanted = self.of.get(local).copied().unwrap_or(1);
+                self.want(value, wanted);
+            }
+            Op::Begin { inner, .. } => {
+                let wanted = self.of.get(&inner.variable).copied().unwrap_or(1);
+                self.want(&inner.start, wanted);
+                self.want(&inner.step, wanted);
+            }
+            Op::Do(Stmt { kind: StmtKind::Barrier { op, barrier, .. }, .. }) => {
+                self.want(barrier, 1);
+                if let Some(parity) = parity(op) {
+                    self.want(parity, 2);
+                }
+            }
+            _ => expressions(op).into_iter().for_each(|expr| self.want(expr, 1)),
+        }
+    }
+
+    /// An expression is wanted modulo this number.
+    fn want(&mut self, expr: &Expr, modulo: i128) {
+        if modulo > LONGEST_PERIOD {
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Local(local) => {
+                let known = self.of.entry(*local).or_insert(1);
+                let common = lcm(*known, modulo);
+                if common != *known && common <= LONGEST_PERIOD {
+                    *known = common;
+                    self.changed = true;
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                let by = number(b).filter(|by| *by > 0);
+                match (op, by) {
+                    (BinaryOp::Rem, Some(by)) => self.want(a, by),
+                    (BinaryOp::Div, Some(by)) => self.want(a, by.saturating_mul(modulo)),
+                    (BinaryOp::And, Some(by)) => self.want(a, (by + 1) & !by),
+                    (BinaryOp::Shr, Some(by)) => self.want(a, modulo.checked_shl(by as u32).unwrap_or(i128::MAX)),
+                    (BinaryOp::Xor, Some(by)) => {
+                        self.want(a, lcm(modulo, (by + 1) & !by));
+                    }
+                    _ => {
+                        self.want(a, modulo);
+                        self.want(b, modulo);
+                    }
+                }
+            }
+            ExprKind::Cast(inner) => self.want(inner, modulo),
+            _ => visit::operands_of(expr).into_iter().for_each(|part| self.want(part, 1)),
+        }
+    }
+
+    /// The least period of all that count.
+    fn longest<'a>(
+        &self,
+        counting: impl Iterator<Item = &'a LocalId>,
+        variables: &'a HashMap<StmtId, LocalId>,
+    ) -> i128 {
+        let mut all: Vec<i128> =
+            counting.chain(variables.values()).filter_map(|local| self.of.get(local).copied()).collect();
+        all.sort_unstable();
+        all.into_iter().fold(1, |period, of| {
+            let common = lcm(period, of);
+            if common > LONGEST_PERIOD { period } else { common }
+        })
+    }
+}
+
+fn lcm(a: i128, b: i128) -> i128 {
+    let (mut x, mut y) = (a.max(1), b.max(1));
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a.max(1) / x * b.max(1)
+}

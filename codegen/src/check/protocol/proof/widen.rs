@@ -1,0 +1,300 @@
+//! A state that stands for more: what can be so after any number of turns.
+//!
+//! Each step here keeps all that a state stood for. What is not read again is forgotten; counters
+//! become sums of a number of turns, and sums that grow become symbols; what was decided of them is
+//! said of what they have become, as far as it can be, and else forgotten.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::renamed::{Renaming, in_order, replace_all, symbol_of};
+use super::statics::Statics;
+use crate::check::protocol::code::{Op, Step};
+use crate::check::protocol::facts::parted;
+use crate::check::protocol::linear::Linear;
+use crate::check::protocol::run::Run;
+use crate::check::protocol::state::Agent;
+use crate::check::protocol::term::{Node, Term, Terms};
+use crate::check::protocol::value::Value;
+use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
+use crate::limits::WARPGROUP_THREADS;
+
+/// By how much counters of groups in the same turns differ at most.
+const MOST_APART: i128 = 2;
+
+/// Widens a state; whether any value is called otherwise now.
+pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
+    forget(run, statics);
+    fold(run);
+    let known = settle(run);
+    let counted = count(run, statics);
+    let shifted = shift(run, statics);
+    in_order(run) || known || counted || shifted
+}
+
+/// Forgets what is not read again.
+fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
+    let code = &run.input.code;
+    for agent in &mut run.agents {
+        let loops: &[StmtId] = if agent.is_done { &[] } else { &code.step(agent.at).loops };
+        for (local, value) in (0..).zip(&mut agent.locals) {
+            if agent.is_done || !statics.is_live(agent.at, LocalId(local)) {
+                *value = Value::Unknown;
+            }
+        }
+        for (counter, value) in agent.counters.iter_mut().enumerate() {
+            if !statics.loops.get(&counter).is_some_and(|of| loops.contains(of)) {
+                *value = None;
+            }
+        }
+        agent.moves.heads.retain(|of, _| loops.contains(of));
+    }
+}
+
+/// Joins what had happened at the issue of multiplications that everybody waits for.
+fn fold(run: &mut Run<'_, '_>) {
+    let pending = run.input.kernel.flights().most_pending();
+    for (number, block) in run.blocks.iter_mut().enumerate() {
+        for (&warpgroup, core) in &mut block.tensor_cores {
+            let of_core = |agent: &&Agent| {
+                let first = agent.threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS);
+                agent.block == number && first == warpgroup && !agent.is_done
+            };
+            let issued = run.agents.iter().filter(of_core).map(|agent| agent.multiplications).min();
+            let over = issued.unwrap_or(0).saturating_sub(pending);
+            core.fold(over);
+        }
+    }
+}
+
+/// Truth values that follow from what was decided become known.
+fn settle(run: &mut Run<'_, '_>) -> bool {
+    let facts = std::mem::take(&mut run.facts);
+    let mut any = false;
+    replace_all(run, &mut |terms, term| {
+        if terms.scalar(term) != Scalar::Bool || terms.known(term).is_some() {
+            return term;
+        }
+        match facts.known(terms, term) {
+            Some(value) => {
+                any = true;
+                terms.truth(value)
+            }
+            None => term,
+        }
+    });
+    run.facts = facts;
+    any
+}
+
+/// A number that changes in the turns of a loop, the same for all threads of a group.
+struct Moving {
+    term: Term,
+    /// How many loops are around the one that counts with it.
+    depth: usize,
+    place: Place,
+}
+
+/// Where it is.
+enum Place {
+    Local(usize, LocalId),
+    Counter(usize, usize),
+}
+
+/// The counters of loops whose ends are free.
+fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
+    let (free, mut all) = (&run.choices.free, vec![]);
+    for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
+        let loops = &run.input.code.step(agent.at).loops;
+        for (local, value) in (0..).map(LocalId).zip(&agent.locals) {
+            let Value::Number(lanes) = value else { continue };
+            let Some(term) = lanes.uniform() else { continue };
+            let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
+            if let Some(depth) = loops.iter().position(counts) {
+                all.push(Moving { term, depth, place: Place::Local(number, local) });
+            }
+        }
+        for (index, counter) in agent.counters.iter().enumerate() {
+            let Some(term) = counter.as_ref().and_then(|counter| counter.value.uniform()) else { continue };
+            let of = statics.loops.get(&index);
+            if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
+                all.push(Moving { term, depth, place: Place::Counter(number, index) });
+            }
+        }
+    }
+    all
+}
+
+/// Counters that are known become sums of turns.
+fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
+    let mut of_depth: BTreeMap<usize, Vec<(i128, Moving)>> = BTreeMap::new();
+    let mut counted = HashSet::new();
+    for moving in counters(run, statics) {
+        let scalar = run.terms.scalar(moving.term);
+        match run.terms.int(moving.term) {
+            Some(number) if is_count(scalar) => {
+                of_depth.entry(moving.depth).or_default().push((number, moving));
+            }
+            Some(_) => {}
+            None => _ = counted.insert(moving.depth),
+        }
+    }
+    let mut any = false;
+    for (depth, mut all) in of_depth {
+        // Some are in other turns of the loop around it.
+        if depth > 0 && counted.contains(&depth) {
+            continue;
+        }
+        all.sort_by_key(|(number, _)| *number);
+        let near = all.chunk_by(|(one, _), (other, _)| other - one <= MOST_APART);
+        for together in near {
+            if together.first().is_some_and(|(least, _)| *least > 0) {
+                start_counting(run, together, statics.period);
+                any = true;
+            }
+        }
+    }
+    any
+}
+
+/// Whether numbers of a type count: those of which small ones never wrap.
+fn is_count(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize)
+}
+
+/// These counters, which are near each other, become sums with the same turns.
+fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i128) {
+    let (Some((least, first)), Some((most, _))) = (together.first(), together.last()) else { return };
+    let turns = run.terms.turns(run.terms.scalar(first.term));
+    let base = least / period * period;
+    let becomes = |terms: &mut Terms, number: i128, scalar: Scalar| {
+        let sum = terms.sum(Linear { turns, period, rest: number - base });
+        terms.cast(sum, scalar)
+    };
+    for (number, Moving { term, place, .. }) in together {
+        let Some(sum) = becomes(run.terms, *number, run.terms.scalar(*term)) else { continue };
+        match *place {
+            Place::Local(agent, LocalId(local)) => {
+                run.agents[agent].locals[local as usize] = Value::Number(super::same(sum));
+            }
+            Place::Counter(agent, index) => {
+                if let Some(counter) = &mut run.agents[agent].counters[index] {
+                    counter.value = super::same(sum);
+                }
+            }
+        }
+    }
+    // What was decided of these numbers holds of the sums, which are the same.
+    for (condition, value) in run.facts.clone().decided_in_order() {
+        let Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Eq), a, b) = *run.terms.node(condition) else {
+            continue;
+        };
+        let near = (least - 1).max(base)..=most + 1;
+        let both = [a, b].map(|side| match run.terms.int(side) {
+            Some(number) if near.contains(&number) => becomes(run.terms, number, run.terms.scalar(side)),
+            Some(_) | None => Some(side),
+        });
+        if let [Some(one), Some(other)] = both
+            && (one, other) != (a, b)
+        {
+            let same = run.terms.binary(op, one, other);
+            _ = run.facts.assume(run.terms, same, value);
+        }
+    }
+}
+
+/// Sums that all have grown begin again, with other turns or another symbol.
+fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
+    let mut all = vec![];
+    let mut held = HashSet::new();
+    replace_all(run, &mut |_, term| {
+        all.push(term);
+        term
+    });
+    let mut moving: HashSet<Term> =
+        counters(run, statics).into_iter().map(|moving| moving.term).collect();
+    moving.extend(moved(run));
+    // How many periods of a symbol's turns all have in common, and how much all sums of a term.
+    let (mut periods, mut least): (BTreeMap<Term, i128>, BTreeMap<Term, i128>) = Default::default();
+    for &term in &all {
+        if let Some(sum) = run.terms.linear(term) {
+            let common = periods.entry(symbol_of(run.terms, sum.turns)).or_insert(i128::MAX);
+            *common = (*common).min(sum.rest / sum.period);
+        } else if run.terms.known(term).is_none() && run.terms.scalar(term) != Scalar::Bool {
+            let (base, number) = parted(run.terms, term);
+            let common = least.entry(base).or_insert(i128::MAX);
+            *common = (*common).min(number);
+            if moving.contains(&term) {
+                held.insert(base);
+            }
+        }
+        if moving.contains(&term) {
+            held.insert(term);
+        }
+    }
+    let mut renaming = Renaming::default();
+    for (symbol, by) in periods {
+        if by > 0 {
+            let turns = run.terms.turns(run.terms.scalar(symbol));
+            renaming.fewer.insert(symbol, (by, turns));
+        }
+    }
+    for (base, by) in least {
+        let is_leaf = matches!(run.terms.node(base), Node::Symbol(_));
+        let grows = held.contains(&base)
+            && if by > 0 { true } else { !is_leaf && !contains_any(run.terms, base, &held, true) };
+        if !grows {
+            continue;
+        }
+        let scalar = run.terms.scalar(base);
+        let symbol = if is_count(scalar) { run.terms.turns(scalar) } else { run.terms.fresh(scalar) };
+        match by {
+            0 => _ = renaming.whole.insert(base, symbol),
+            _ => {
+                renaming.less.insert(base, (by, symbol));
+                let number = run.terms.number(by, scalar);
+                let sum = run.terms.binary(BinaryOp::Add, base, number);
+                renaming.whole.insert(sum, symbol);
+            }
+        }
+    }
+    if renaming.is_empty() {
+        return false;
+    }
+    let facts = std::mem::take(&mut run.facts);
+    run.facts = facts.rewritten(run.terms, &mut |terms, term| Some(renaming.of(terms, term)));
+    replace_all(run, &mut |terms, term| renaming.of(terms, term));
+    true
+}
+
+/// Terms that variables have which were others at the turn before.
+fn moved(run: &Run<'_, '_>) -> Vec<Term> {
+    let mut all = vec![];
+    for agent in run.agents.iter().filter(|agent| !agent.is_done) {
+        let step: &Step<'_> = run.input.code.step(agent.at);
+        if !step.loops.iter().any(|of| run.choices.free.contains(of)) {
+            continue;
+        }
+        for (value, moving) in agent.locals.iter().zip(&agent.moves.moving) {
+            if *moving {
+                uniform_terms(value, &mut all);
+            }
+        }
+        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty(), "the end is behind all loops");
+    }
+    all.retain(|term| run.terms.known(*term).is_none());
+    all
+}
+
+fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
+    match value {
+        Value::Number(lanes) => into.extend(lanes.uniform()),
+        Value::Array(all) => all.iter().for_each(|part| uniform_terms(part, into)),
+        Value::Place(_) | Value::Token { .. } | Value::Unknown => {}
+    }
+}
+
+/// Whether a term contains one of these, other than itself if it is the outermost.
+fn contains_any(terms: &Terms, term: Term, of: &HashSet<Term>, outermost: bool) -> bool {
+    !outermost && of.contains(&term)
+        || terms.operands(term).into_iter().any(|operand| contains_any(terms, operand, of, false))
+}

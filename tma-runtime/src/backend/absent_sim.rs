@@ -1,0 +1,72 @@
+//! The simulator backend of a build without the feature `ptx-sim`: the same names, and types
+//! without values.
+
+use std::sync::Arc;
+
+use crate::device::Properties;
+use crate::error::Error;
+use crate::launch::bind::Arg;
+use crate::launch::shape::Shape;
+use crate::spec::KernelSpec;
+use crate::tensor::layout::DeviceId;
+
+#[derive(Debug)]
+pub(crate) enum Context {}
+
+#[derive(Debug)]
+pub(crate) enum Launch {}
+
+impl Context {
+    pub(crate) fn open() -> Result<Arc<Self>, Error> {
+        Err(Error::NoSimulator)
+    }
+
+    pub(crate) fn instructions(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn id(&self) -> DeviceId {
+        match *self {}
+    }
+
+    pub(crate) fn properties(&self) -> &Properties {
+        match *self {}
+    }
+
+    pub(crate) fn allocate(&self, _bytes: u64) -> Result<u64, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn free(&self, _address: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn write(&self, _address: u64, _bytes: &[u8]) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn read(&self, _address: u64, _bytes: &mut [u8]) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn copy(&self, _to: u64, _from: u64, _bytes: u64) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn fill(&self, _to: u64, _byte: u8, _bytes: u64) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn prepare(
+        &self,
+        _spec: &'static KernelSpec,
+        _shape: Shape,
+        _args: &[Arg<'_>],
+    ) -> Result<Launch, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn run(&self, launch: &Launch) -> Result<(), Error> {
+        match *launch {}
+    }
+}

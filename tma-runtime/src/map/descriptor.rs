@@ -1,0 +1,40 @@
+//! An encoded tensor map.
+
+use std::fmt;
+
+/// A tensor map as the 128 bytes of a kernel's parameter: CUDA's `CUtensorMap`. It is aligned to
+/// 128 bytes: the driver wants 64, its header since CUDA 13 128.
+///
+/// The bytes are the driver's, whose format is not documented; those of a simulated device are in a
+/// format of its own. They hold the tensor's address and borrow nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C, align(128))]
+pub struct Descriptor([u8; 128]);
+
+const _: () = assert!(size_of::<Descriptor>() == 128);
+
+impl Descriptor {
+    pub(crate) const fn new(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub const fn as_bytes(&self) -> &[u8; 128] {
+        &self.0
+    }
+}
+
+/// Zeros, which no kernel may use.
+impl Default for Descriptor {
+    fn default() -> Self {
+        Self::new([0; 128])
+    }
+}
+
+impl fmt::Debug for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Descriptor(")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}
