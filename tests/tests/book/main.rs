@@ -34,6 +34,8 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/host.md", "rust", "tests/tests/host.rs"),
     ("docs/debugging.md", "rust,finding", "ptx-sim/tests/book.rs"),
     ("docs/README.md", "cpp", "ptx-sim/tests/book.rs"),
+    ("docs/beside.md", "rust", "beside/tests/programs.rs"),
+    ("docs/beside.md", "python", "beside/tests/programs.rs"),
     ("docs/simulator.md", "text", "ptx-sim/tests/book.rs"),
     ("docs/getting-started.md", "rust", "tests/tests/getting_started.rs"),
     ("docs/getting-started.md", "toml", "tests/tests/getting_started.rs"),
