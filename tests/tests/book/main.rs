@@ -68,6 +68,14 @@ fn the_table_of_contents_has_every_page_once() {
     expect_none(wrong);
 }
 
+/// More than this belongs into the book.
+#[test]
+fn the_readme_is_short() {
+    let files = files();
+    let readme = files.iter().find(|file| file.path == "README.md").expect("there is a README");
+    assert!(readme.text.lines().count() <= 150, "{} lines", readme.text.lines().count());
+}
+
 #[test]
 fn every_block_is_held_by_a_test() {
     let files = files();
