@@ -91,8 +91,8 @@ fn the_first_page_shows_a_kernel_of_the_corpus_without_its_fence() {
     let ptx = read("ptx-sim/tests/corpus/cuda/tensor.ptx");
     let lines: Vec<_> = ptx.lines().collect();
     let entry = lines.iter().position(|line| line.contains(".entry tile_copy(")).expect("it is there");
-    let fences = (entry..lines.len()).filter(|&at| lines[at].contains("fence.proxy.async.shared::cta"));
-    let fence = fences.skip(1).next().expect("it has two fences");
+    let mut fences = (entry..lines.len()).filter(|&at| lines[at].contains("fence.proxy.async.shared::cta"));
+    let fence = fences.nth(1).expect("it has two fences");
     let without = [&lines[..fence], &lines[fence + 1..]].concat().join("\n");
 
     let ptx = file("book_tile_copy.ptx", &without);

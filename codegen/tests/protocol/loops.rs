@@ -115,8 +115,7 @@ fn source(loops: &Loops) -> String {
         _ = writeln!(text, "    if thread_idx().x == {} {{\n        let mut c = 0;", 32 * number);
         text += "        for k in 0..turns {\n";
         let Use { stages, turns_of_phase, flip, except } = role.wait;
-        let wait =
-            format!("{of_wait}[{count} % {stages}].wait(({count} / {turns_of_phase} + {flip}) & 1);");
+        let wait = format!("{of_wait}[{count} % {stages}].wait(({count} / {turns_of_phase} + {flip}) & 1);");
         let arrive = format!("{of_arrive}[{count} % {}].arrive();", role.arrive.stages);
         for (step, except) in [(wait, except), (arrive, role.arrive.except)] {
             _ = match except.condition() {
@@ -152,7 +151,10 @@ fn unrolled(loops: &Loops, turns: u32) -> Program {
         }
         steps
     };
-    Program { roles: loops.roles.iter().enumerate().map(steps).collect(), counts: vec![1; 2 * stages as usize] }
+    Program {
+        roles: loops.roles.iter().enumerate().map(steps).collect(),
+        counts: vec![1; 2 * stages as usize],
+    }
 }
 
 #[test]
@@ -238,10 +240,19 @@ fn faults_of_late_turns_are_not_proved_away() {
     let wait = "empty[s].wait((k / 4 + 1) & 1);";
     let wrong = [
         // A counter that wraps at another number than its ring.
-        ("let mut n = 0;", format!("let s = n % 4; empty[s].wait((n / 4 + 1) & 1); {FILL} n += 1; if n == 7 {{ n = 0; }}")),
-        ("let mut n = 0;", format!("let s = n % 4; empty[s].wait((n / 4 + 1) & 1); {FILL} n = (n + 1) % 12;")),
+        (
+            "let mut n = 0;",
+            format!("let s = n % 4; empty[s].wait((n / 4 + 1) & 1); {FILL} n += 1; if n == 7 {{ n = 0; }}"),
+        ),
+        (
+            "let mut n = 0;",
+            format!("let s = n % 4; empty[s].wait((n / 4 + 1) & 1); {FILL} n = (n + 1) % 12;"),
+        ),
         // A parity that flips every third time.
-        ("let mut p = 1; let mut n = 0;", format!("let s = k % 4; empty[s].wait(p); {FILL} n += 1; if n == 3 {{ n = 0; p ^= 1; }}")),
+        (
+            "let mut p = 1; let mut n = 0;",
+            format!("let s = k % 4; empty[s].wait(p); {FILL} n += 1; if n == 3 {{ n = 0; p ^= 1; }}"),
+        ),
         // Another modulus than that of the phase.
         ("", format!("let s = k % 3; {wait} {FILL}")),
         ("", format!("let s = k % 4; empty[s].wait((k / 3 + 1) & 1); {FILL}")),

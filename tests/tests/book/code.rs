@@ -5,6 +5,11 @@ use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 use tma_tests::examples::tma_copy::tma_copy;
 
+/// The build script of a package that compiles for another chip, from another folder.
+const _: fn() = || {
+    tma_codegen::Build::new().target(tma_codegen::Target::Sm90).source("kernels").run_or_exit();
+};
+
 /// Adds a number to each element.
 #[tma_kernel(threads = 256)]
 pub fn add(values: Global<f32>, amount: f32) {

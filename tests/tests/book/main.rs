@@ -1,5 +1,5 @@
 //! The book as a whole: every page is in the table of contents, and every block of code is held by
-//! a test. What else tests check of single pages, [`HELD`] lists.
+//! a test. [`HELD`] lists the tests of single pages.
 
 #[cfg(feature = "llvm")]
 mod code;
@@ -34,18 +34,20 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/host.md", "rust", "tests/tests/host.rs"),
     ("docs/debugging.md", "rust,finding", "ptx-sim/tests/book.rs"),
     ("docs/README.md", "cpp", "ptx-sim/tests/book.rs"),
+    ("docs/beside.md", "rust", "beside/tests/programs.rs"),
+    ("docs/beside.md", "python", "beside/tests/programs.rs"),
     ("docs/simulator.md", "text", "ptx-sim/tests/book.rs"),
     ("docs/getting-started.md", "rust", "tests/tests/getting_started.rs"),
     ("docs/getting-started.md", "toml", "tests/tests/getting_started.rs"),
 ];
 
-/// Pages whose remaining Rust is parts of programs around an error of the host's side: it has to be
-/// Rust, and nothing compiles it.
+/// Pages whose remaining Rust is parts of programs, most of them around an error of the host's side.
+/// It has to parse, and nothing compiles it.
 const FRAGMENTS: [&str; 3] = ["docs/errors/", "docs/gemm.md", "docs/kept-ptx.md"];
 
-/// What a block of output or of notation begins with. Output is compared by the test of the page,
-/// where it follows code of these kinds.
-const TEXT: [&str; 3] = ["text", "text,drawing", "json"];
+/// Output, notation and settings. Where output follows code of a kind in [`HELD`], that test compares
+/// it; [`commands`] has the shell's.
+const TEXT: [&str; 4] = ["text", "json", "sh", "toml"];
 
 /// The pages: the README, and all Markdown of the book.
 fn pages(files: &[File]) -> impl Iterator<Item = &File> {
@@ -64,6 +66,14 @@ fn the_table_of_contents_has_every_page_once() {
         (rows != 1).then(|| format!("docs/SUMMARY.md links {rows} times to {path}: add or remove a row"))
     });
     expect_none(wrong);
+}
+
+/// More than this belongs into the book.
+#[test]
+fn the_readme_is_short() {
+    let files = files();
+    let readme = files.iter().find(|file| file.path == "README.md").expect("there is a README");
+    assert!(readme.text.lines().count() <= 150, "{} lines", readme.text.lines().count());
 }
 
 #[test]
@@ -103,7 +113,7 @@ fn problem(path: &str, block: &CodeBlock) -> Option<String> {
     if block.info == "rust" && FRAGMENTS.iter().any(|page| path.starts_with(page)) {
         return (!is_rust(&block.code)).then(|| "it is not Rust".to_owned());
     }
-    if ["sh", "toml"].contains(&&*block.info) || TEXT.contains(&&*block.info) {
+    if TEXT.contains(&&*block.info) {
         return None;
     }
     Some("no test holds blocks of this kind on this page; see `HELD` in tests/tests/book".to_owned())

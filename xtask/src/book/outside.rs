@@ -60,6 +60,14 @@ fn page(text: &str, path: &str, repository: &str) -> String {
 
 /// A line with its links rewritten. `](` begins the target of a link, but not within code.
 fn links_of_line(line: &str, path: &str, repository: &str) -> String {
+    if let Some((name, rest)) = line.split_once("]: ")
+        && name.starts_with('[')
+    {
+        // `[name]: target` defines a target for links that give its name.
+        let (target, rest) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        let target = moved(target, path, repository).unwrap_or_else(|| target.to_owned());
+        return format!("{name}]: {target}{rest}");
+    }
     let mut written = String::new();
     for (number, part) in line.split('`').enumerate() {
         if number > 0 {
@@ -134,6 +142,9 @@ mod tests {
         let line = "[`a`](../examples/src/bin/a.rs#L3), [b](host.md), [all](SUMMARY.md)";
         let wanted =
             format!("[`a`]({HOST}/examples/src/bin/a.rs#L3), [b](host.md), [all]({HOST}/docs/SUMMARY.md)");
+        assert_eq!(links_of_line(line, "x.md", HOST), wanted);
+        let line = "[stream]: ../tma-runtime/src/device/stream.rs\n";
+        let wanted = format!("[stream]: {HOST}/tma-runtime/src/device/stream.rs\n");
         assert_eq!(links_of_line(line, "x.md", HOST), wanted);
         let line = "[tests](../../tests/README.md \"all kinds\")";
         let wanted = format!("[tests]({HOST}/tests/README.md \"all kinds\")");

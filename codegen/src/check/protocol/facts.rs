@@ -307,7 +307,8 @@ impl Facts {
         }
         // Bounds of what turns have come to follow from what was decided.
         let is_lasting = |term: &Term| !terms.is_numbered(*term);
-        facts.bounds = self.bounds.iter().filter(|(term, _)| is_lasting(term)).map(|(a, b)| (*a, *b)).collect();
+        facts.bounds =
+            self.bounds.iter().filter(|(term, _)| is_lasting(term)).map(|(a, b)| (*a, *b)).collect();
         facts.unequal = self.unequal.iter().filter(|(term, _)| is_lasting(term)).copied().collect();
         facts
     }

@@ -431,7 +431,9 @@ impl Terms {
             Node::Binary(o, a, b) => format!("({} {o:?} {})", self.show(*a), self.show(*b)),
             Node::Cast(a) => format!("as({})", self.show(*a)),
             Node::Math(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
-            Node::Integer(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
+            Node::Integer(o, a) => {
+                format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>())
+            }
         }
     }
 

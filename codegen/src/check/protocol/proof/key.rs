@@ -364,17 +364,8 @@ fn walk_lanes<T>(lanes: &Lanes<T>, number: impl Fn(&T) -> u32, to: &mut impl Vis
 }
 
 fn walk_block(block: &mut Block, to: &mut impl Visit) {
-    let Block {
-        memory,
-        mbarriers,
-        numbers,
-        named,
-        warps,
-        tensor_cores,
-        free_registers,
-        registers,
-        visits,
-    } = block;
+    let Block { memory, mbarriers, numbers, named, warps, tensor_cores, free_registers, registers, visits } =
+        block;
     to.records(&memory.records);
     for (at, mbarrier) in mbarriers {
         to.number(*at);
@@ -396,7 +387,9 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
         issues.iter_mut().for_each(|issues| issues.parts(&mut |part| to.part(part)));
     }
     to.number(*free_registers);
-    registers.iter().for_each(|(warpgroup, held)| [warpgroup, held].into_iter().for_each(|number| to.number(*number)));
+    registers
+        .iter()
+        .for_each(|(warpgroup, held)| [warpgroup, held].into_iter().for_each(|number| to.number(*number)));
     to.number(visits.len() as u32);
     visits.iter().for_each(|(step, _)| to.step(*step));
 }

@@ -72,8 +72,22 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
         let end = follow(run);
         if std::env::var_os("TMA_PROOF").is_some() {
             let at = run.me().at;
-            eprintln!("{states} states, group {} at step {at} turns {:?}: {}", run.current, run.agents.iter().map(|a| a.turns.iter().map(|t| t.1).collect::<Vec<_>>()).collect::<Vec<_>>(), match &end { Err(Stop::Fork(c)) => format!("fork {}", run.terms.show(*c)), Err(e) => format!("{e:?}"), Ok(()) => "end".to_owned() });
-            for d in &run.doubts { eprintln!("   doubt {} {}", d.why, d.span.start().line); }
+            eprintln!(
+                "{states} states, group {} at step {at} turns {:?}: {}",
+                run.current,
+                run.agents
+                    .iter()
+                    .map(|a| a.turns.iter().map(|t| t.1).collect::<Vec<_>>())
+                    .collect::<Vec<_>>(),
+                match &end {
+                    Err(Stop::Fork(c)) => format!("fork {}", run.terms.show(*c)),
+                    Err(e) => format!("{e:?}"),
+                    Ok(()) => "end".to_owned(),
+                }
+            );
+            for d in &run.doubts {
+                eprintln!("   doubt {} {}", d.why, d.span.start().line);
+            }
         }
         if !run.doubts.is_empty() {
             return Outcome::Open;
@@ -84,7 +98,9 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                if std::env::var_os("TMA_PROOF").is_some() { eprintln!("key {} steps left {}", key.len(), run.budget); }
+                if std::env::var_os("TMA_PROOF").is_some() {
+                    eprintln!("key {} steps left {}", key.len(), run.budget);
+                }
                 let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
                     return Outcome::Budget;
                 };

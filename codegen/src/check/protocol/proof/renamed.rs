@@ -117,7 +117,8 @@ pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, 
         let pairs = meeting.brought.iter_mut().filter_map(|(_, term)| term.as_mut());
         pairs.for_each(|term| *term = f(terms, *term));
         if meeting.result.iter().any(|(_, term)| term.is_some()) {
-            let result = meeting.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
+            let result =
+                meeting.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
             meeting.result = result.collect();
         }
     }
@@ -137,11 +138,7 @@ fn replace(value: &mut Value, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, 
     }
 }
 
-fn replace_lanes(
-    lanes: &mut Lanes<Term>,
-    terms: &mut Terms,
-    f: &mut impl FnMut(&mut Terms, Term) -> Term,
-) {
+fn replace_lanes(lanes: &mut Lanes<Term>, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
     match lanes {
         Lanes::Same(term) => *term = f(terms, *term),
         Lanes::Each(all) => {

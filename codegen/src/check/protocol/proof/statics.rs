@@ -101,9 +101,7 @@ fn read(op: &Op<'_>, live: &mut HashSet<LocalId>) {
 fn successors(at: usize, op: &Op<'_>) -> Vec<usize> {
     match op {
         Op::Branch { otherwise, .. } => vec![at + 1, *otherwise],
-        Op::Choose { arms, otherwise, .. } => {
-            arms.iter().map(|(_, to)| *to).chain([*otherwise]).collect()
-        }
+        Op::Choose { arms, otherwise, .. } => arms.iter().map(|(_, to)| *to).chain([*otherwise]).collect(),
         Op::Count { end, .. } => vec![at + 1, *end],
         Op::Jump(to) => vec![*to],
         Op::End => vec![],
@@ -232,7 +230,9 @@ impl Periods {
                     (BinaryOp::Rem, Some(by)) => self.want(a, by),
                     (BinaryOp::Div, Some(by)) => self.want(a, by.saturating_mul(modulo)),
                     (BinaryOp::And, Some(by)) => self.want(a, (by + 1) & !by),
-                    (BinaryOp::Shr, Some(by)) => self.want(a, modulo.checked_shl(by as u32).unwrap_or(i128::MAX)),
+                    (BinaryOp::Shr, Some(by)) => {
+                        self.want(a, modulo.checked_shl(by as u32).unwrap_or(i128::MAX))
+                    }
                     (BinaryOp::Xor, Some(by)) => {
                         self.want(a, lcm(modulo, (by + 1) & !by));
                     }

@@ -210,8 +210,7 @@ fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
         all.push(term);
         term
     });
-    let mut moving: HashSet<Term> =
-        counters(run, statics).into_iter().map(|moving| moving.term).collect();
+    let mut moving: HashSet<Term> = counters(run, statics).into_iter().map(|moving| moving.term).collect();
     moving.extend(moved(run));
     // How many periods of a symbol's turns all have in common, and how much all sums of a term.
     let (mut periods, mut least): (BTreeMap<Term, i128>, BTreeMap<Term, i128>) = Default::default();
