@@ -29,10 +29,10 @@ fn right_slow_and_wrong_kernels() {
     let folder = new_package("check-tma");
     let source = folder.join("src/lib.rs");
     let right = fs::read_to_string(&source).unwrap();
-    let text = printed(&folder, "check --release", 0);
+    let text = printed(&folder, "check", 0);
     has(&text, &["scale  src/lib.rs:", "    proved (", "    no bank conflicts in 2 accesses\n"]);
     has(&text, &[" registers, no spills\n", "1 kernel: 1 proved, 0 checked"]);
-    let data = json(&folder, "check scale --release", 0);
+    let data = json(&folder, "check scale", 0);
     let kernel = &data["kernels"][0];
     assert_eq!(
         (&data["clean"], &kernel["protocol"]["verdict"]),

@@ -143,5 +143,21 @@ fn the_doctor_names_what_is_missing_and_what_to_do() {
     let output = doctor.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
+    let data: Value =
+        serde_json::from_slice(&doctor.args(["--format", "json"]).output().unwrap().stdout).unwrap();
+    let llvm = data.as_array().unwrap().iter().find(|check| check["what"] == "LLVM 22").unwrap();
+    assert_eq!(llvm["state"], "missing");
+    assert!(llvm["advice"].as_str().is_some_and(|advice| text.contains(advice)), "{llvm}");
     has(&text, &["no  LLVM 22: TMA0903: `TMA_LLVM` is `/nonexistent`", "    -> ", "Something is missing"]);
+}
+
+#[test]
+fn setup_says_what_is_there_and_installs_nothing_twice() {
+    let folder = fresh("setup");
+    let text = printed(&folder, "setup", 0);
+    has(&text, &["libLLVM", "ptxas", "nvdisasm"]);
+    let data = json(&folder, "setup", 0);
+    assert!(data["llvm"].as_str().is_some_and(|path| path.contains("libLLVM")), "{data}");
+    assert!(data["ptxas"]["release"].as_str().is_some_and(|release| release.contains('.')), "{data}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }

@@ -22,7 +22,7 @@ const CUDA_PACKAGES: [&str; 6] = ["-p", "tma-runtime", "-p", "tma-examples", "-p
 const SIMULATOR_COMMAND: [&str; 2] = ["--features", "ptx-sim/cli"];
 
 /// The packages that are published, with the features that their `package.metadata.docs.rs` has.
-const PUBLISHED_DOCUMENTATION: [&str; 16] = [
+const PUBLISHED_DOCUMENTATION: [&str; 18] = [
     "-p",
     "tma-model",
     "-p",
@@ -37,6 +37,8 @@ const PUBLISHED_DOCUMENTATION: [&str; 16] = [
     "tma-runtime",
     "-p",
     "tma-kernels",
+    "-p",
+    "cargo-tma",
     "--features",
     "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim",
 ];

@@ -25,12 +25,6 @@ use report::{Ptxas, Report};
 pub(crate) fn run(options: &Check) -> Result<Output> {
     let is_anywhere = options.no_build && !options.sources.is_empty();
     let package = if is_anywhere { None } else { Some(package::find(options.build.package.as_deref())?) };
-    let built = match &package {
-        Some(package) if !options.no_build => Some(
-            package.build(&options.build).context("`--no-build` judges kernels without compiling them")?,
-        ),
-        Some(_) | None => None,
-    };
     let root = package.as_ref().map_or_else(env::current_dir, |package| Ok(package.folder.clone()))?;
     let files = sources::rust_files(&folders(&root, package.as_ref(), &options.sources)?)?;
     let budget = options.budget.map_or(Budget::REPORT, Budget);
@@ -40,6 +34,12 @@ pub(crate) fn run(options: &Check) -> Result<Output> {
         kernels.retain(|kernel| package::is_named(&kernel.name, name));
         ensure!(!kernels.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
     }
+    let built = match &package {
+        Some(package) if !options.no_build => Some(
+            package.build(&options.build).context("`--no-build` judges kernels without compiling them")?,
+        ),
+        Some(_) | None => None,
+    };
     let ptxas = match &built {
         None => Ptxas::NotAsked,
         Some(_) if PTXAS.find(&assembled::home())?.is_none() => Ptxas::Missing,
