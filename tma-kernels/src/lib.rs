@@ -1,6 +1,6 @@
 //! Matrix products and attention for Hopper GPUs, to be called from Rust.
 
-mod attention;
+pub mod attention;
 pub mod gemm;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

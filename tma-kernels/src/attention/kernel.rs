@@ -4,7 +4,7 @@ use tma_runtime::prelude::*;
 
 /// Online softmax between two products of tensor cores.
 #[tma_module]
-pub(super) mod forward {
+pub mod forward {
     use tma_runtime::prelude::*;
 
     /// Queries of a block: 64 for each of its two warpgroups that multiply.

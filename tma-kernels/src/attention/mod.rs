@@ -1,7 +1,7 @@
 //! Attention, forward: softmax(Q · Kᵀ · scale) · V, without writing the scores to memory.
 
 mod error;
-mod kernel;
+pub mod kernel;
 mod launch;
 mod shape;
 

@@ -1,0 +1,115 @@
+//! Attention on a device, compared with attention on the simulator.
+
+use tma_kernels::attention::kernel::forward::attention::INSTANCES;
+use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
+use tma_runtime::prelude::*;
+
+use super::{Element, expect_all, numbers, recording};
+
+/// An instance.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    depth: usize,
+    causal: bool,
+    ragged: bool,
+}
+
+/// Where sequences of several lengths begin, and the last one ends; the second has no keys.
+const STARTS: [[u32; 5]; 2] = [[0, 70, 75, 139, 150], [0, 100, 100, 130, 200]];
+
+const HEADS: usize = 2;
+
+/// What a device gives.
+struct Results<T> {
+    o: Vec<T>,
+    lse: Vec<f32>,
+}
+
+impl Instance {
+    /// Every one, of an element type.
+    fn all() -> impl Iterator<Item = Self> {
+        let causal = |depth| [false, true].map(|causal| (depth, causal));
+        let both = [64, 128, 256].into_iter().flat_map(causal);
+        both.flat_map(|(depth, causal)| [false, true].map(|ragged| Self { depth, causal, ragged }))
+    }
+
+    fn run<T: AttentionElement + Element>(self, device: &Device) -> Result<Results<T>, AttentionError> {
+        let Self { depth, causal, ragged } = self;
+        let [queries, keys] = STARTS.map(|starts| starts[4] as usize);
+        // Scores far apart, so that maxima rise in later blocks too.
+        let far: Vec<_> = numbers::<f32>(1, HEADS * queries * depth).iter().map(|x| T::of(8.0 * x)).collect();
+        let q = device.tensor(&far, [1, HEADS, queries, depth])?;
+        let k = device.tensor(&numbers::<T>(2, keys * depth), [1, 1, keys, depth])?;
+        let v = device.tensor(&numbers::<T>(3, keys * depth), [1, 1, keys, depth])?;
+        let mut o = device.filled_bytes::<T, 4>(q.shape(), 0xff)?;
+        let mut lse = device.filled_bytes([1, HEADS, queries], 0xff)?;
+        let [of_queries, of_keys] = STARTS.map(|starts| device.tensor(&starts, [starts.len()]));
+        let (of_queries, of_keys) = (of_queries?, of_keys?);
+        let lengths = Lengths { queries: &of_queries, keys: &of_keys, longest: 70 };
+        let lengths = ragged.then_some(lengths);
+        // Two blocks, which go from tile to tile.
+        let options =
+            AttentionOptions { causal, lengths, lse: Some(&mut lse), blocks: Some(2), ..Default::default() };
+        attention(device, &q, &k, &v, &mut o, options)?;
+        Ok(Results { o: o.to_vec()?, lse: lse.to_vec()? })
+    }
+}
+
+/// An element's value, and the distance from 1 to the next number.
+trait Value: AttentionElement + Element {
+    const STEP: f64;
+
+    fn value(self) -> f64;
+}
+
+impl Value for bf16 {
+    const STEP: f64 = 1.0 / 128.0;
+
+    fn value(self) -> f64 {
+        self.to_f64()
+    }
+}
+
+impl Value for f16 {
+    const STEP: f64 = 1.0 / 1024.0;
+
+    fn value(self) -> f64 {
+        self.to_f64()
+    }
+}
+
+/// Compares what two devices give. The simulator rounds powers correctly, `ex2.approx` errs by two
+/// units of 2^-22 (PTX ISA, "ex2"): few weights are close enough to the middle of two numbers of `T`
+/// to be rounded otherwise. Each then differs by one step, all of a row by no more than that part of
+/// the greatest value, which is 1; and the rounded result by another step.
+fn compare<T: Value>(about: Instance, found: &Results<T>, simulated: &Results<T>, is_same: bool) {
+    let differing = found.o.iter().zip(&simulated.o).filter(|(a, b)| a.bits() != b.bits());
+    let count = differing.clone().count();
+    let most = if is_same { 0 } else { found.o.len() / 50 };
+    assert!(count <= most, "{about:?}: {count} of {} results differ", found.o.len());
+    for (a, b) in differing {
+        assert!((a.value() - b.value()).abs() <= 2.0 * T::STEP, "{about:?}: {} and {}", a.value(), b.value());
+    }
+    for (a, b) in found.lse.iter().zip(&simulated.lse) {
+        // `lg2.approx` errs by 2^-22, and so does a sum of powers relative to itself.
+        let is_close = a == b || (a - b).abs() <= (a.abs() + 1.0) * 2f32.powi(-20);
+        assert!(if is_same { a.to_bits() == b.to_bits() } else { is_close }, "{about:?}: {a} and {b}");
+    }
+    println!("{about:?}: {count} of {} results differ", found.o.len());
+}
+
+fn compare_all<T: Value>(device: &Device, simulator: &Device) {
+    for instance in Instance::all() {
+        let run = |device| instance.run::<T>(device).unwrap_or_else(|error| panic!("{instance:?}: {error}"));
+        compare(instance, &run(device), &run(simulator), device.name() == simulator.name());
+    }
+}
+
+#[test]
+fn every_instance_of_attention_gives_what_the_simulator_gives() {
+    let device = Device::open().expect("a device");
+    let (simulator, launched) = recording(7);
+    compare_all::<bf16>(&device, &simulator);
+    compare_all::<f16>(&device, &simulator);
+    expect_all(&launched, &INSTANCES);
+}

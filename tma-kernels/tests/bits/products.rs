@@ -1,0 +1,118 @@
+//! Products, whose bits are kept in `products.txt`. `TMA_BITS=accept` writes it, from what the
+//! simulator gives.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Tile, gemm};
+use tma_runtime::prelude::*;
+
+use super::{Element, expect_all, hash, numbers, recording};
+
+/// What the products of each instance hash to.
+const KEPT: &str = include_str!("products.txt");
+
+/// M, N and the products of a batch: multiples of no tile.
+const EXTENTS: [usize; 3] = [136, 72, 2];
+
+/// An instance, by the parts of its name, such as `plain::bf16_f32_pair_nt`.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    /// Whether it has the options: an instance of `full`, not of `plain`.
+    is_full: bool,
+    types: &'static str,
+    tile: Tile,
+    /// Whether A and B are stored the other way.
+    transposed: [bool; 2],
+}
+
+impl Instance {
+    fn of(name: &'static str) -> Option<Self> {
+        let (kernel, instance) = name.split_once("::")?;
+        let (rest, layout) = instance.rsplit_once('_')?;
+        let (types, tile) = rest.rsplit_once('_')?;
+        let tile = Tile::ALL.into_iter().find(|known| format!("{known:?}").to_lowercase() == tile)?;
+        let transposed = [layout.starts_with('t'), layout.ends_with('t')];
+        Some(Self { is_full: kernel == "full", types, tile, transposed })
+    }
+
+    /// The hash of its product on a device.
+    fn run(self, device: &Device) -> Result<u64, GemmError> {
+        match self.types {
+            "bf16" => self.product::<bf16, bf16>(device),
+            "bf16_f32" => self.product::<bf16, f32>(device),
+            "f16" => self.product::<f16, f16>(device),
+            "f16_f32" => self.product::<f16, f32>(device),
+            "e4m3" => self.product::<e4m3, bf16>(device),
+            "e4m3_f32" => self.product::<e4m3, f32>(device),
+            "e5m2" => self.product::<e5m2, bf16>(device),
+            "e5m2_f32" => self.product::<e5m2, f32>(device),
+            "tf32" => self.product::<tf32, f32>(device),
+            "i8" => self.product::<i8, i32>(device),
+            types => panic!("no elements are known by `{types}`"),
+        }
+    }
+
+    fn product<AB: Element + Product<C>, C: Element>(self, device: &Device) -> Result<u64, GemmError> {
+        let [m, n, l] = EXTENTS;
+        let k = 272 / size_of::<AB>(); // two steps of 128 bytes, and a rest
+        let [of_a, of_b] = self.transposed;
+        let a = device.tensor(&numbers::<AB>(1, l * m * k), if of_a { [l, k, m] } else { [l, m, k] })?;
+        let b = device.tensor(&numbers::<AB>(2, l * n * k), if of_b { [l, n, k] } else { [l, k, n] })?;
+        let mut c = device.tensor(&numbers::<C>(3, l * m * n), [l, m, n])?;
+        let residual = device.tensor(&numbers::<C>(4, l * m * n), [l, m, n])?;
+        let bias = device.tensor(&numbers::<C>(5, n), [n])?;
+        let choice = Some(Choice { tile: self.tile, splits: if self.is_full { 2 } else { 1 } });
+        let options = GemmOptions { transpose_a: of_a, transpose_b: of_b, choice, ..Default::default() };
+        let options = match self.is_full {
+            false => options,
+            true => GemmOptions {
+                alpha: 0.75,
+                beta: -0.5,
+                residual: Some(residual.view()),
+                bias: Some(bias.view()),
+                activation: Activation::Relu,
+                ..options
+            },
+        };
+        gemm(device, &a, &b, &mut c, options)?;
+        Ok(hash(&c.to_vec()?))
+    }
+}
+
+/// The lines of the file, as a device gives them.
+fn lines(device: &Device) -> String {
+    let mut text = String::new();
+    for kernel in product::plain::INSTANCES.iter().chain(&product::full::INSTANCES) {
+        let instance = Instance::of(kernel.name);
+        let instance = instance.unwrap_or_else(|| panic!("`{}` is no name of an instance", kernel.name));
+        let found = instance.run(device).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        let _ = writeln!(text, "{} {found:016x}", kernel.name);
+    }
+    text
+}
+
+#[test]
+fn every_instance_of_the_products_gives_the_bits_that_are_kept() {
+    let device = Device::open().expect("a device");
+    let found = lines(&device);
+    if found != KEPT && env::var("TMA_BITS").is_ok_and(|value| value == "accept") {
+        assert_eq!(device.name(), Device::simulator().name(), "the simulator writes the file");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bits/products.txt");
+        fs::write(file, found).expect("the file can be written");
+        return;
+    }
+    let differing: Vec<_> = found.lines().filter(|line| !KEPT.lines().any(|kept| kept == *line)).collect();
+    assert!(differing.is_empty(), "TMA_BITS=accept accepts what is new:\n{}", differing.join("\n"));
+    assert_eq!(found.lines().count(), KEPT.lines().count(), "TMA_BITS=accept drops what is gone");
+}
+
+#[test]
+fn every_instance_is_launched_and_gives_the_same_bits_under_another_seed() {
+    let (device, launched) = recording(7);
+    assert_eq!(lines(&device), KEPT);
+    expect_all(&launched, &product::plain::INSTANCES);
+    expect_all(&launched, &product::full::INSTANCES);
+}
