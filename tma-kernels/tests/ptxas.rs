@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use tma_kernels::conv::kernel::convolution;
+use tma_kernels::gemm::folded::halves;
+use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
@@ -17,11 +20,13 @@ fn ptxas() -> PathBuf {
 }
 
 #[test]
-fn every_instance_of_the_products_is_assembled_without_spills() {
+fn every_instance_of_products_and_convolutions_is_assembled_without_spills() {
     let ptxas = ptxas();
     let file = env::temp_dir().join(format!("tma-kernels-{}.ptx", std::process::id()));
     let mut complaints = vec![];
-    for kernel in product::plain::INSTANCES.iter().chain(&product::full::INSTANCES) {
+    let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let more = with_options::full::INSTANCES.iter().chain(&convolution::forward::INSTANCES);
+    for kernel in products.chain(more) {
         fs::write(&file, kernel.ptx).expect("the folder for temporary files can be written to");
         let mut command = Command::new(&ptxas);
         command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
