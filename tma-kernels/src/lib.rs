@@ -1,6 +1,8 @@
-//! Matrix products and attention for Hopper GPUs, to be called from Rust.
+//! Matrix products, convolutions and attention for Hopper GPUs, to be called from Rust.
 
 pub mod attention;
+pub mod conv;
+mod dependent;
 pub mod gemm;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -7,6 +7,9 @@ use std::process::Command;
 use std::{env, fs};
 
 use tma_kernels::attention::kernel::forward;
+use tma_kernels::conv::kernel::convolution;
+use tma_kernels::gemm::folded::halves;
+use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::scaled::kernel::scaled;
@@ -24,9 +27,10 @@ fn every_instance_is_assembled_without_spills() {
     let ptxas = ptxas();
     let file = env::temp_dir().join(format!("tma-kernels-{}.ptx", std::process::id()));
     let mut complaints = vec![];
-    let products = product::plain::INSTANCES.iter().chain(&product::full::INSTANCES);
-    let attention = &forward::attention::INSTANCES;
-    let others = scaled::promoted::INSTANCES.iter().chain(&grouped::rows::INSTANCES).chain(attention);
+    let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let products = products.chain(&with_options::full::INSTANCES);
+    let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
+    let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     for kernel in products.chain(others) {
         fs::write(&file, kernel.ptx).expect("the folder for temporary files can be written to");
         let mut command = Command::new(&ptxas);

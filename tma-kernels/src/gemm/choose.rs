@@ -7,10 +7,14 @@
 pub enum Tile {
     /// 128 × 256 a block, in clusters of two blocks above each other.
     Pair,
+    /// 128 × 192 a block, in clusters of two blocks above each other.
+    Middle,
     /// 128 × 128 a block, in clusters of two blocks above each other.
     Square,
     /// 128 × 128 a block, in clusters of two blocks side by side.
     Beside,
+    /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
+    Folded,
     /// 128 × 64 a block, in clusters of two blocks side by side.
     Narrow,
     /// 64 × 128 a block.
@@ -39,34 +43,44 @@ pub(crate) struct Facts {
     pub(crate) warpgroups: u32,
     /// Columns of a block's tile.
     pub(crate) columns: u32,
+    /// Among how many blocks of a cluster the sums of a tile are divided, along K.
+    pub(crate) parts: u32,
     /// Nanoseconds of a step of 128 bytes along K, in short kernels.
     step: f64,
     /// The part by which steps take longer in long kernels, where the chip's power is the limit.
     heat: f64,
     /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
     rest: f64,
-    /// Nanoseconds of a launch.
-    launch: f64,
     /// Nanoseconds by which each unit of work takes longer if sums are split.
     split: f64,
 }
 
 impl Tile {
     /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 6] =
-        [Self::Pair, Self::Square, Self::Beside, Self::Narrow, Self::Low128, Self::Low64];
+    pub const ALL: [Self; 8] = [
+        Self::Pair,
+        Self::Middle,
+        Self::Square,
+        Self::Beside,
+        Self::Folded,
+        Self::Narrow,
+        Self::Low128,
+        Self::Low64,
+    ];
 
     /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
     /// choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, step: 754.0, heat: 0.03, rest: 700.0, launch: 1400.0, split: 8000.0 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, step: 321.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, step: 330.0, heat: 0.25, rest: 400.0, launch: 3000.0, split: 6500.0 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, step: 269.0, heat: 0.25, rest: 500.0, launch: 2800.0, split: 3700.0 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, step: 335.0, heat: 0.1, rest: 500.0, launch: 1400.0, split: 3000.0 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, step: 173.0, heat: 0.25, rest: 300.0, launch: 2000.0, split: 2000.0 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 330.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, rest: 2200.0, split: 8000.0 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, rest: 850.0, split: 5100.0 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 800.0, split: 3000.0 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, rest: 600.0, split: 2700.0 },
         }
     }
 }
@@ -75,7 +89,7 @@ impl Facts {
     /// Rows and columns of a cluster's tile.
     pub(crate) fn extents(&self) -> [usize; 2] {
         let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
-        [tall * self.warpgroups as usize * 64, wide * self.columns as usize]
+        [tall * self.warpgroups as usize * 64 / self.parts as usize, wide * self.columns as usize]
     }
 
     /// Blocks of a cluster.
@@ -111,6 +125,16 @@ impl Problem {
 /// Bytes per nanosecond that come from global memory, where each is read once.
 const MEMORY: f64 = 3800.0;
 
+/// How much more is read where several clusters read the same part of a B that the L2 cache does not
+/// hold.
+const AGAIN: f64 = 1.35;
+
+/// Bytes of the L2 cache.
+const L2: f64 = 50e6;
+
+/// Nanoseconds of a launch after another.
+const LAUNCH: f64 = 1000.0;
+
 /// Nanoseconds of multiplying after which the chip is as slow as it gets.
 const LONG: f64 = 150_000.0;
 
@@ -127,14 +151,15 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let units = problem.tiles(&facts) as f64 * f64::from(choice.splits);
     let clusters = f64::from((multiprocessors / facts.blocks()).max(1));
     let rounds = (units / clusters).ceil();
-    let depth = problem.steps().div_ceil(choice.splits as usize) as f64;
+    let depth = problem.steps().div_ceil((choice.splits * facts.parts) as usize) as f64;
     let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
     let written = m * n * (problem.bytes[1] * problem.batches) as f64;
-    let moved = (read + written) / MEMORY;
+    let is_shared = problem.extents[0] > facts.extents()[0] && read > L2;
+    let moved = (read + written) / MEMORY * if is_shared { AGAIN } else { 1.0 };
     let cool = rounds * depth * facts.step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     let exchanged = if choice.splits > 1 { rounds * facts.split } else { 0.0 };
-    facts.launch + rounds * facts.rest + exchanged + multiplied.max(moved)
+    LAUNCH + rounds * facts.rest + exchanged + multiplied.max(moved)
 }
 
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
@@ -173,10 +198,14 @@ mod tests {
     fn the_fastest_is_chosen() {
         chosen([8192, 8192, 8192], Tile::Pair, 1);
         chosen([8192, 8192, 1024], Tile::Pair, 1);
-        chosen([3072, 3072, 3072], Tile::Square, 1);
+        chosen([3072, 3072, 3072], Tile::Middle, 1);
+        chosen([1536, 1536, 1536], Tile::Middle, 1);
         chosen([2048, 2048, 2048], Tile::Square, 1);
-        chosen([1024, 1024, 8192], Tile::Square, 2);
-        chosen([512, 2048, 4096], Tile::Square, 2);
+        chosen([1024, 1024, 8192], Tile::Folded, 1);
+        chosen([512, 2048, 4096], Tile::Folded, 1);
+        chosen([256, 4096, 4096], Tile::Folded, 1);
+        chosen([256, 8192, 8192], Tile::Square, 1);
+        chosen([4096, 4096, 16384], Tile::Pair, 1);
         chosen([64, 14336, 4096], Tile::Low128, 1);
         chosen([64, 8192, 8192], Tile::Low64, 1);
         chosen([1024, 1024, 1024], Tile::Low128, 1);

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Tile;
+use super::folded::halves;
+use super::full::with_options;
 use super::kernel::product;
 use tma_runtime::launch::KernelSpec;
 
 /// What an instance is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// Whether it has the options: an instance of `full`, not of `plain`.
+    /// Whether it has the options: an instance of `full`, not of `plain` or `folded`.
     pub(super) is_full: bool,
     /// The elements.
     pub(super) types: &'static str,
@@ -22,8 +24,13 @@ pub(super) struct Key {
 
 static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(|| {
     let plain = product::plain::INSTANCES.iter().map(|kernel| (false, kernel));
-    let full = product::full::INSTANCES.iter().map(|kernel| (true, kernel));
-    plain.chain(full).filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel))).collect()
+    let folded = halves::folded::INSTANCES.iter().map(|kernel| (false, kernel));
+    let full = with_options::full::INSTANCES.iter().map(|kernel| (true, kernel));
+    plain
+        .chain(folded)
+        .chain(full)
+        .filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel)))
+        .collect()
 });
 
 /// The instance for `key`, if it was compiled.
@@ -46,7 +53,8 @@ mod tests {
 
     #[test]
     fn every_instance_is_found() {
-        assert_eq!(INSTANCES.len(), product::plain::INSTANCES.len() + product::full::INSTANCES.len());
+        let plain = product::plain::INSTANCES.len() + halves::folded::INSTANCES.len();
+        assert_eq!(INSTANCES.len(), plain + with_options::full::INSTANCES.len());
         let key = Key { is_full: true, types: "bf16_f32", tile: Tile::Low64, layout: "nn" };
         assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_low64_nn"));
         assert_eq!(find(Key { types: "i8", ..key }), None);

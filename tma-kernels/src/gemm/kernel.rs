@@ -1,5 +1,4 @@
-//! The kernels that multiply. `plain` is the one that the chapter on products of matrices explains;
-//! `full` is the same with more between the sums and C.
+//! The kernel that multiplies, and that the chapter on products of matrices explains.
 
 use tma_runtime::tma_module;
 
@@ -14,17 +13,25 @@ use tma_runtime::tma_module;
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// A unit of work: batch, split, and row and column of the cluster's tile. Tiles are taken in
-    /// bands of `group` rows, so that blocks that run at the same time read the same parts of A and
-    /// B, which the L2 cache then holds.
+    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters take
+    /// tiles in bands of `group` rows, so that blocks that run at the same time read the same parts of
+    /// A and B, which the L2 cache then holds.
     #[tma_device]
-    fn work(unit: u32, down: u32, across: u32, splits: u32, group: u32) -> [u32; 4] {
+    fn work<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
+        unit: u32,
+        down: u32,
+        across: u32,
+        splits: u32,
+        group: u32,
+    ) -> [u32; 4] {
         let tile = unit % (down * across);
         let rest = unit / (down * across);
         let first = tile / (group * across) * group;
         let height = min(down - first, group);
         let inside = tile % (group * across);
-        [rest / splits, rest % splits, first + inside % height, inside / height]
+        let row = (TALL * (first + inside % height) + block_in_cluster().y) * WARPGROUPS * 64;
+        let column = (WIDE * (inside / height) + block_in_cluster().x) * N;
+        [rest / splits, rest % splits, row, column]
     }
 
     /// Nothing but the product.
@@ -39,10 +46,12 @@ pub mod product {
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
             pair_tt = (1, 2, 2, 4, 1, 256, 4, true, 64, 128, 64, false, 256, 64, 128),
             pair_tn = (1, 2, 2, 4, 1, 256, 4, true, 64, 128, 64, true, 64, 256, 32),
+            middle_nt = (1, 2, 2, 2, 0, 192, 5, false, 128, 64, 128, false, 192, 64, 96),
             square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, false, 128, 64, 64),
             narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, false, 64, 64, 64),
             low128_nt = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, false, 128, 64, 128),
             low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, false, 64, 64, 64),
+            middle_nn = (1, 2, 2, 2, 0, 192, 5, false, 128, 64, 128, true, 64, 192, 32),
             square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
             narrow_nn = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, true, 64, 64, 64),
             low128_nn = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 64),
@@ -52,6 +61,9 @@ pub mod product {
         (AB, SUM, C, K, COLS) in [e4m3 = (e4m3, f32, bf16, 128, 64), e5m2 = (e5m2, f32, bf16, 128, 64), e4m3_f32 = (e4m3, f32, f32, 128, 32), e5m2_f32 = (e5m2, f32, f32, 128, 32), i8 = (i8, i32, i32, 128, 32)],
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
             pair_nt = (1, 2, 2, 4, 1, 256, 4, false, 128, 128, 128, false, 256, 128, 128),
+            square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 128, 128, false, 128, 128, 64),
+            narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 128, 64, false, 64, 128, 64),
+            low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 128, 64, false, 64, 128, 64),
         ];
 
         (AB, SUM, C, K, COLS) in [tf32 = (tf32, f32, f32, 32, 32)],
@@ -87,8 +99,9 @@ pub mod product {
         m: u32,
         n: u32,
         k: u32,
-        batches: u32,
+        stagger: u32,
         group: u32,
+        batches: u32,
     ) where
         AB: Multiply<AB, SUM>,
         C: TileElement,
@@ -111,21 +124,22 @@ pub mod product {
             fence_barrier_init();
         }
         sync_cluster();
+        grid_dependency_launch(); // the next kernel prepares what this one has done by now
+        grid_dependency_wait();
         let down = m.div_ceil(TALL * WARPGROUPS * 64);
         let across = n.div_ceil(WIDE * N);
+        let units = down * across * batches;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..down * across * batches).step_by((grid_dim().x / WIDE) as usize)
-                {
-                    let at = work(unit, down, across, 1, group);
-                    let row = (TALL * at[2] + block_in_cluster().y) * WARPGROUPS * 64;
-                    let column = (WIDE * at[3] + block_in_cluster().x) * N;
-                    for step in 0..k.div_ceil(K) {
+                for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+                    let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, 1, group);
+                    for turn in 0..k.div_ceil(K) {
+                        let step = (cluster_idx().x * stagger + turn) % k.div_ceil(K);
                         let slot = producer.acquire();
-                        let of_a = if MN_A { [at[0], step * K, row] } else { [at[0], row, step * K] };
-                        let of_b = if MN_B { [at[0], step * K, column] } else { [at[0], column, step * K] };
+                        let of_a = if MN_A { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
+                        let of_b = if MN_B { [at[0], step * K, at[3]] } else { [at[0], at[3], step * K] };
                         a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
                         b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
                     }
@@ -138,10 +152,8 @@ pub mod product {
             let leader = thread_idx().x % 128 == 0;
             let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
             let mut consumer = ring.consumer();
-            for unit in (cluster_idx().x..down * across * batches).step_by((grid_dim().x / WIDE) as usize) {
-                let at = work(unit, down, across, 1, group);
-                let row = ((TALL * at[2] + block_in_cluster().y) * WARPGROUPS + me) * 64;
-                let column = (WIDE * at[3] + block_in_cluster().x) * N;
+            for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+                let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, 1, group);
                 let mut sum = Accumulator::<SUM, 64, N>::zero();
                 let slot = consumer.wait();
                 let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
@@ -169,325 +181,13 @@ pub mod product {
                     fence_proxy_async();
                     sync_warpgroup();
                     if leader {
-                        c.store([at[0], row, column + j * COLS], out);
+                        c.store([at[0], at[2] + me * 64, at[3] + j * COLS], out);
                         bulk_commit_group();
                     }
                 }
             }
             if leader {
-                bulk_wait_group::<0>();
-            }
-        }
-    }
-
-    /// Leaves the sums of a split in `partials`, which have room for those of all `splits` from
-    /// `slot` on, four of a thread's at a time.
-    #[tma_device]
-    fn leave<const N: u32>(sum: &Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
-        let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
-        for i in unroll((0..sum.len()).step_by(4)) {
-            partials.set_vec(first + i as u64 * 128, [sum[i], sum[i + 1], sum[i + 2], sum[i + 3]]);
-        }
-    }
-
-    /// Adds up what all splits left, in their order, so that the sums are the same in each run.
-    #[tma_device]
-    fn gather<const N: u32>(
-        sum: &mut Accumulator<f32, 64, N>,
-        partials: Global<f32>,
-        slot: u32,
-        splits: u32,
-    ) {
-        for i in unroll(0..sum.len()) {
-            sum[i] = 0.0;
-        }
-        for split in 0..splits {
-            let first = (slot + split) as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
-            for j in unroll((0..sum.len()).step_by(32)) {
-                // All are asked for before the first is waited for.
-                let mut part = [0.0; 32];
-                for i in unroll((0..32usize).step_by(4)) {
-                    let four = partials.get_vec::<4>(first + (j + i) as u64 * 128);
-                    for e in unroll(0..4usize) {
-                        part[i + e] = four[e];
-                    }
-                }
-                for i in unroll(0..32usize) {
-                    sum[j + i] += part[i];
-                }
-            }
-        }
-    }
-
-    /// Applies the activation to `COLS` columns, a thread's elements from `first` on. x · sigmoid(y)
-    /// with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u is
-    /// √(2/π) · (x + 0.044715 · x³).
-    #[tma_device]
-    fn activate<const N: u32, const COLS: u32>(
-        sum: &mut Accumulator<f32, 64, N>,
-        first: usize,
-        activation: u32,
-    ) {
-        if activation == 1 {
-            for e in unroll(0..COLS as usize / 2) {
-                sum[first + e] = max(sum[first + e], 0.0);
-            }
-        } else if activation > 1 {
-            let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
-            for e in unroll(0..COLS as usize / 2) {
-                let x = sum[first + e];
-                // 1 / z is 2 to the power of -log2(z), here without the branches of a division.
-                sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], x * x, gate[0]))));
-            }
-        }
-    }
-
-    /// `plain`, whose sums may be divided among `splits` clusters, and become C by way of
-    /// `activation(alpha · sum + beta · C + residual + bias)`.
-    #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
-        (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
-        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
-            pair_nt = (1, 2, 2, 4, 1, 256, 4, false, 128, 64, 128, false, 256, 64, 128),
-            square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, false, 128, 64, 64),
-            low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, false, 64, 64, 64),
-            pair_nn = (1, 2, 2, 4, 1, 256, 4, false, 128, 64, 128, true, 64, 256, 32),
-            square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
-            low64_nn = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, true, 64, 64, 64),
-        ];
-
-        (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8)],
-        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
-            pair_tt = (1, 2, 2, 4, 1, 256, 4, true, 64, 128, 64, false, 256, 64, 128),
-            pair_tn = (1, 2, 2, 4, 1, 256, 4, true, 64, 128, 64, true, 64, 256, 32),
-            beside_nt = (2, 1, 2, 4, 1, 128, 6, false, 128, 64, 64, false, 128, 64, 128),
-            narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, false, 64, 64, 64),
-            low128_nt = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, false, 128, 64, 128),
-            beside_nn = (2, 1, 2, 4, 1, 128, 6, false, 128, 64, 64, true, 64, 128, 64),
-            narrow_nn = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, true, 64, 64, 64),
-            low128_nn = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 64),
-        ];
-
-        (AB, C, K, COLS, VEC) in [e4m3 = (e4m3, bf16, 128, 64, 8), e5m2 = (e5m2, bf16, 128, 64, 8), e4m3_f32 = (e4m3, f32, 128, 32, 4), e5m2_f32 = (e5m2, f32, 128, 32, 4)],
-        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
-            pair_nt = (1, 2, 2, 4, 1, 256, 4, false, 128, 128, 128, false, 256, 128, 128),
-            square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 128, 128, false, 128, 128, 64),
-            low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 128, 64, false, 64, 128, 64),
-        ];
-
-        (AB, C, K, COLS, VEC) in [tf32 = (tf32, f32, 32, 32, 4)],
-        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
-            pair_nt = (1, 2, 2, 4, 1, 256, 4, false, 128, 32, 128, false, 256, 32, 128),
-            square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 32, 128, false, 128, 32, 64),
-            low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 32, 64, false, 64, 32, 64),
-        ];
-    ))]
-    pub fn full<
-        AB,
-        C,
-        const K: u32,
-        const COLS: u32,
-        const VEC: usize,
-        const WIDE: u32,
-        const TALL: u32,
-        const WARPGROUPS: u32,
-        const OUTS: u32,
-        const LEFT: u32,
-        const N: u32,
-        const STAGES: u32,
-        const MN_A: bool,
-        const ROWS_A: u32,
-        const COLS_A: u32,
-        const SLICE_A: u32,
-        const MN_B: bool,
-        const ROWS_B: u32,
-        const COLS_B: u32,
-        const SLICE_B: u32,
-    >(
-        a: TensorMap<Tile<AB, Shape3<1, SLICE_A, COLS_A>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, COLS_B>, Swizzle128>>,
-        c: TensorMap<Tile<C, Shape3<1, 64, COLS>, Swizzle128>>,
-        m: u32,
-        n: u32,
-        k: u32,
-        batches: u32,
-        group: u32,
-        splits: u32,
-        alpha: f32,
-        beta: f32,
-        residual: Global<C>,
-        bias: Global<C>,
-        activation: u32,
-        partials: Global<f32>,
-        tickets: Global<u32>,
-    ) where
-        AB: Multiply<AB, f32>,
-        C: TileElement + Number,
-        f32: StoreAs<C>,
-        Transposed<Tile<AB, Shape2<64, K>, Swizzle128>, MN_A>: Left<64, K, Element = AB>,
-        Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, K, Element = AB>,
-    {
-        let ring: Pipeline<
-            (
-                Tile<AB, Shape3<1, ROWS_A, COLS_A>, Swizzle128>,
-                Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>,
-            ),
-            STAGES,
-        > = shared();
-        let outs: Stages<Tile<C, Shape3<1, 64, COLS>, Swizzle128>, OUTS> = shared();
-        let loaded: Stages<Barrier, WARPGROUPS> = shared();
-        let ticket: SharedArray<u32, WARPGROUPS> = shared();
-        let biases: Stages<SharedArray<f32, N>, WARPGROUPS> = shared();
-        if thread_idx().x == 0 {
-            a.prefetch_descriptor();
-            b.prefetch_descriptor();
-            c.prefetch_descriptor();
-            ring.init(WIDE * TALL * WARPGROUPS * 4); // each warp that multiplies, in all blocks
-            for i in 0..WARPGROUPS {
-                loaded[i].init(1);
-            }
-            fence_barrier_init();
-        }
-        sync_cluster();
-
-        let down = m.div_ceil(TALL * WARPGROUPS * 64);
-        let across = n.div_ceil(WIDE * N);
-        let units = down * across * batches * splits;
-        let clusters = (grid_dim().x / WIDE) as usize;
-        let steps = k.div_ceil(K);
-        let depth = steps.div_ceil(splits);
-        if warpgroup_idx() == 0 {
-            setmaxnreg_dec::<40>();
-            if warp_idx() == 0 && elect_one() {
-                let mut producer = ring.producer();
-                for unit in (cluster_idx().x..units).step_by(clusters) {
-                    let at = work(unit, down, across, splits, group);
-                    let row = (TALL * at[2] + block_in_cluster().y) * WARPGROUPS * 64;
-                    let column = (WIDE * at[3] + block_in_cluster().x) * N;
-                    for step in at[1] * depth..min((at[1] + 1) * depth, steps) {
-                        let slot = producer.acquire();
-                        let of_a = if MN_A { [at[0], step * K, row] } else { [at[0], row, step * K] };
-                        let of_b = if MN_B { [at[0], step * K, column] } else { [at[0], column, step * K] };
-                        a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
-                        b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
-                    }
-                }
-                producer.drain();
-            }
-        } else {
-            setmaxnreg_inc::<232>();
-            let me = warpgroup_idx() - 1;
-            let leader = thread_idx().x % 128 == 0;
-            // This warpgroup's 64 rows of A; where A's columns are contiguous, they are a panel.
-            let part = if MN_A { [me, 0] } else { [0, me] };
-            let mut consumer = ring.consumer();
-            let mut phase = Phase::new();
-            for unit in (cluster_idx().x..units).step_by(clusters) {
-                let at = work(unit, down, across, splits, group);
-                let row = ((TALL * at[2] + block_in_cluster().y) * WARPGROUPS + me) * 64;
-                let column = (WIDE * at[3] + block_in_cluster().x) * N;
-
-                let mut sum = Accumulator::<f32, 64, N>::zero();
-                let slot = consumer.wait();
-                let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
-                let mut flight = sum.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                for _ in at[1] * depth + 1..min((at[1] + 1) * depth, steps) {
-                    let slot = consumer.wait();
-                    let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
-                    let done = flight.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                    if elect_one() {
-                        done.release_cluster();
-                    }
-                }
-                let last = flight.wait();
-                if elect_one() {
-                    last.release_cluster();
-                }
-
-                if splits > 1 {
-                    // Whoever is last to leave its sums takes those of all.
-                    let tile = at[0] * down * across + unit % (down * across);
-                    let slot = (tile * WIDE * TALL + cluster_rank()) * WARPGROUPS + me;
-                    leave::<N>(&sum, partials, slot * splits + at[1]);
-                    fence();
-                    sync_warpgroup();
-                    if leader {
-                        ticket.set(me, tickets.atomic_add(slot, 1));
-                    }
-                    sync_warpgroup();
-                    if ticket.get(me) + 1 < splits {
-                        continue;
-                    }
-                    fence();
-                    if leader {
-                        tickets.set(slot, 0); // for the next launch
-                    }
-                    gather::<N>(&mut sum, partials, slot * splits, splits);
-                }
-
-                if bias.len() > 0 {
-                    for j in (thread_idx().x % 128..N).step_by(128) {
-                        biases[me].set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });
-                    }
-                    sync_warpgroup();
-                }
-                for j in unroll(0..N / COLS) {
-                    let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
-                    let first = (j * COLS / 2) as usize;
-                    if leader {
-                        bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
-                        if beta != 0.0 {
-                            loaded[me].arrive_expect_tx(out.bytes());
-                            c.load(out, [at[0], row, column + j * COLS], loaded[me]);
-                        }
-                    }
-                    for e in unroll(0..COLS as usize / 2) {
-                        sum[first + e] *= alpha;
-                    }
-                    if beta != 0.0 {
-                        loaded[me].wait_next(&mut phase);
-                        for e in unroll(0..COLS as usize / 2) {
-                            let place = sum.at(first + e);
-                            sum[first + e] += beta * cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
-                        }
-                    }
-                    sync_warpgroup();
-                    if residual.len() > 0 {
-                        // 16 bytes a thread, a row by eight of them; past an edge are zeros.
-                        for e in unroll(0..4u32) {
-                            let place = e * 128 + thread_idx().x % 128;
-                            let to = [0, place / 8, place % 8 * VEC as u32];
-                            let mut part = [cast::<C>(0.0f32); VEC];
-                            if row + to[1] < m && column + j * COLS + to[2] < n {
-                                let line = at[0] as u64 * m as u64 + (row + to[1]) as u64;
-                                part = residual
-                                    .get_vec::<VEC>(line * n as u64 + (column + j * COLS + to[2]) as u64);
-                            }
-                            out.set_vec(to, part);
-                        }
-                        sync_warpgroup();
-                        for e in unroll(0..COLS as usize / 2) {
-                            let place = sum.at(first + e);
-                            sum[first + e] += cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
-                        }
-                        sync_warpgroup();
-                    }
-                    if bias.len() > 0 {
-                        for e in unroll(0..COLS as usize / 2) {
-                            sum[first + e] += biases[me].get(sum.at(first + e)[1]);
-                        }
-                    }
-                    activate::<N, COLS>(&mut sum, first, activation);
-                    sum.columns::<COLS>(j).store(out);
-                    fence_proxy_async();
-                    sync_warpgroup();
-                    if leader {
-                        c.store([at[0], row, column + j * COLS], out);
-                        bulk_commit_group();
-                    }
-                }
-            }
-            if leader {
-                bulk_wait_group::<0>();
+                bulk_wait_group_read::<0>();
             }
         }
     }

@@ -18,6 +18,8 @@
 
 pub mod choose;
 mod error;
+pub mod folded;
+pub mod full;
 pub mod grouped;
 mod instances;
 pub mod kernel;
@@ -30,6 +32,7 @@ pub use grouped::{GroupedOptions, gemm_grouped};
 pub use scaled::{Promoted, Scales, gemm_scaled};
 pub use types::Product;
 
+use crate::dependent::dependent;
 use choose::Problem;
 use instances::Key;
 use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch};
@@ -38,6 +41,10 @@ use tma_runtime::{Scalar, launch::resident_blocks};
 
 /// Parts of sums that are asked for beyond these are left out, so that all can be counted.
 const MOST_SPLITS: u32 = 64;
+
+/// Steps along K by which neighbouring clusters begin apart where each reads a part of B of its own.
+/// Odd, so that all steps are someone's first.
+const STAGGER: u32 = 37;
 
 /// What is applied to each element of the result at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -265,21 +272,28 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     // As many parts as have steps.
     let splits = steps.div_ceil(steps.div_ceil((choice.splits.clamp(1, MOST_SPLITS) as usize).min(steps)));
     let units = tiles * splits;
+    // Blocks that share sums compute one tile. Of others, as few clusters as need no more rounds: idle
+    // multiprocessors leave the others more power.
     let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
-    // As few clusters as need no more rounds: idle multiprocessors leave the others more power.
-    let clusters = units.div_ceil(units.div_ceil(most)) as u32;
+    let rounds = if facts.parts > 1 { 1 } else { units.div_ceil(most) };
+    let clusters = units.div_ceil(rounds) as u32;
     let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
 
-    let band = choose::BAND.min(m.div_ceil(facts.extents()[0])) as u32;
+    let down = m.div_ceil(facts.extents()[0]);
+    let band = choose::BAND.min(down) as u32;
+    // What no other cluster reads, clusters read from apart, so that memory's channels share it.
+    let stagger = if down == 1 { STAGGER } else { 0 };
     let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
     let mut args = vec![
         Arg::map(a).with(options_of_maps),
         Arg::map(b).with(options_of_maps),
         Arg::map_mut(c).with(options_of_maps),
     ];
-    args.extend([m as u32, n as u32, k as u32, batches as u32, band].map(Arg::scalar));
-    if kernel.params.len() == args.len() {
-        return Ok(launch(on, kernel, grid, &args)?);
+    args.extend([m as u32, n as u32, k as u32, stagger, band, batches as u32].map(Arg::scalar));
+    if kernel.params.len() <= args.len() {
+        // `folded` has no use for the last ones.
+        args.truncate(kernel.params.len());
+        return Ok(launch(&dependent(on), kernel, grid, &args)?);
     }
 
     let nothing = device.zeros::<C, 1>([0])?;
@@ -306,5 +320,5 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::global_mut(partials.slice_mut()),
         Arg::global_mut(tickets.slice_mut()),
     ]);
-    Ok(launch(on, kernel, grid, &args)?)
+    Ok(launch(&dependent(on), kernel, grid, &args)?)
 }

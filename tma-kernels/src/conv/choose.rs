@@ -1,0 +1,114 @@
+//! How many pixels and filters a block computes at a time: what a model of its time, made of
+//! measured numbers, finds fastest.
+
+use super::shape::Problem;
+
+/// The pixels and filters that a block computes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConvTile {
+    /// 128 pixels and 256 filters.
+    Wide,
+    /// 192 pixels and 128 filters.
+    Tall,
+    /// 128 pixels and 128 filters.
+    Square,
+    /// 64 pixels and 128 filters.
+    Low,
+    /// 128 pixels and 64 filters.
+    Narrow,
+    /// 64 pixels and 64 filters.
+    Small,
+}
+
+/// A tile's extents, and what it was measured to take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// What names of instances have for it.
+    pub(super) name: &'static str,
+    /// Pixels of a block.
+    pub(super) pixels: usize,
+    /// Filters of a block.
+    pub(super) filters: usize,
+    /// Nanoseconds of a step of 64 channels of a tap.
+    step: f64,
+    /// Nanoseconds of the rest of a tile.
+    rest: f64,
+}
+
+impl ConvTile {
+    /// All of them, those with the least traffic first.
+    pub const ALL: [Self; 6] = [Self::Wide, Self::Tall, Self::Square, Self::Low, Self::Narrow, Self::Small];
+
+    /// What is known of it. Fitted to nineteen convolutions on an H200 with driver 580, in bf16:
+    /// `docs/convolution.md`, "The choice".
+    #[rustfmt::skip]
+    pub(super) const fn facts(self) -> Facts {
+        match self {
+            Self::Wide => Facts { name: "wide", pixels: 128, filters: 256, step: 597.0, rest: 4114.0 },
+            Self::Tall => Facts { name: "tall", pixels: 192, filters: 128, step: 412.0, rest: 4805.0 },
+            Self::Square => Facts { name: "square", pixels: 128, filters: 128, step: 292.0, rest: 2933.0 },
+            Self::Low => Facts { name: "low", pixels: 64, filters: 128, step: 189.0, rest: 1242.0 },
+            Self::Narrow => Facts { name: "narrow", pixels: 128, filters: 64, step: 232.0, rest: 962.0 },
+            Self::Small => Facts { name: "small", pixels: 64, filters: 64, step: 163.0, rest: 465.0 },
+        }
+    }
+}
+
+impl Facts {
+    /// Tiles of a problem.
+    pub(super) fn tiles(&self, problem: &Problem) -> usize {
+        problem.pixels().div_ceil(self.pixels) * problem.filters.div_ceil(self.filters)
+    }
+}
+
+/// The tile that is expected to be fastest on so many multiprocessors, each of which computes a tile
+/// after the other.
+pub(super) fn choose(problem: &Problem, multiprocessors: u32) -> ConvTile {
+    let nanoseconds = |tile: ConvTile| {
+        let facts = tile.facts();
+        let rounds = facts.tiles(problem).div_ceil(multiprocessors.max(1) as usize) as f64;
+        rounds * (facts.rest + problem.steps() as f64 * facts.step)
+    };
+    let [mut best, ..] = ConvTile::ALL;
+    for tile in ConvTile::ALL {
+        if nanoseconds(tile) < nanoseconds(best) {
+            best = tile;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ConvError, ConvOptions};
+    use super::*;
+
+    /// The fastest of those measured: images, extents, channels, filters, taps and stride.
+    #[test]
+    fn the_fastest_is_chosen() -> Result<(), ConvError> {
+        for (shape, wanted) in [
+            ([64, 56, 64, 64, 3, 1], ConvTile::Narrow),
+            ([64, 28, 128, 128, 3, 1], ConvTile::Tall),
+            ([64, 14, 256, 256, 3, 1], ConvTile::Tall),
+            ([64, 7, 512, 512, 3, 1], ConvTile::Square),
+            ([64, 28, 256, 256, 3, 2], ConvTile::Tall),
+            ([256, 14, 256, 256, 3, 1], ConvTile::Wide),
+            ([32, 14, 256, 256, 3, 1], ConvTile::Square),
+            ([1, 56, 64, 64, 3, 1], ConvTile::Small),
+            ([8, 7, 512, 512, 3, 1], ConvTile::Small),
+        ] {
+            let [images, extent, channels, filters, taps, stride] = shape;
+            let options =
+                ConvOptions::<f32> { stride: [stride; 2], padding: [taps / 2; 2], ..Default::default() };
+            let out = extent / stride;
+            let shapes = [
+                [images, extent, extent, channels],
+                [filters, taps, taps, channels],
+                [images, out, out, filters],
+            ];
+            assert_eq!(choose(&Problem::of(shapes, &options)?, 132), wanted, "{shape:?}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The kernel that convolves.
+
+use tma_runtime::tma_module;
+
+/// A convolution as a product of matrices, which nobody writes to memory: a row for each pixel of
+/// the output, a column for each filter, and sums over taps and channels. The copy engine gathers
+/// the rows in im2col mode, tap by tap.
+///
+/// A block computes a tile of `PIXELS` pixels and `N` filters after the other. In it a warp loads,
+/// and `WARPGROUPS` warpgroups with `REGISTERS` registers a thread compute 64 pixels each, which
+/// leave by `OUTS` buffers: a store may find `LEFT` others on their way.
+#[tma_module]
+pub mod convolution {
+    use tma_runtime::prelude::*;
+
+    /// The image, row and column of a pixel of the output.
+    #[tma_device]
+    fn place(pixel: u32, height: u32, width: u32) -> [u32; 3] {
+        [pixel / width / height, pixel / width % height, pixel % width]
+    }
+
+    /// output = images * filters + bias. The output has `pixels` pixels in images of `height` ×
+    /// `width`; filters have `taps_y` × `taps_x` taps.
+    #[tma_kernel(threads = 128 * (1 + WARPGROUPS), unchecked, instances(
+        T in [bf16, f16],
+        (WARPGROUPS, REGISTERS, PIXELS, N, STAGES, OUTS, LEFT) in [
+            wide = (2, 232, 128, 256, 4, 4, 1),
+            tall = (3, 152, 192, 128, 5, 3, 0),
+            square = (2, 232, 128, 128, 6, 4, 1),
+            low = (1, 232, 64, 128, 8, 2, 1),
+            narrow = (2, 232, 128, 64, 8, 2, 0),
+            small = (1, 232, 64, 64, 12, 1, 0),
+        ],
+    ))]
+    pub fn forward<
+        T,
+        const WARPGROUPS: u32,
+        const REGISTERS: u32,
+        const PIXELS: u32,
+        const N: u32,
+        const STAGES: u32,
+        const OUTS: u32,
+        const LEFT: u32,
+    >(
+        images: Im2colMap<Tile<T, Shape2<PIXELS, 64>, Swizzle128>, 4>,
+        filters: TensorMap<Tile<T, Shape4<1, 1, N, 64>, Swizzle128>>,
+        bias: Global<T>,
+        output: Im2colMap<Tile<T, Shape2<64, 64>, Swizzle128>, 4>,
+        pixels: u32,
+        height: u32,
+        width: u32,
+        count: u32,
+        channels: u32,
+        taps_y: u32,
+        taps_x: u32,
+        stride_y: u32,
+        stride_x: u32,
+        padding_y: u32,
+        padding_x: u32,
+        dilation_y: u32,
+        dilation_x: u32,
+        relu: u32,
+    ) where
+        T: Multiply<T, f32> + Number,
+        f32: StoreAs<T>,
+        Tile<T, Shape2<64, 64>, Swizzle128>: Left<64, 64, Element = T>,
+        Tile<T, Shape4<1, 1, N, 64>, Swizzle128>: Right<N, 64, Element = T>,
+    {
+        let ring: Pipeline<
+            (Tile<T, Shape2<PIXELS, 64>, Swizzle128>, Tile<T, Shape4<1, 1, N, 64>, Swizzle128>),
+            STAGES,
+        > = shared();
+        let outs: Stages<Tile<T, Shape2<64, 64>, Swizzle128>, OUTS> = shared();
+        let biases: Stages<SharedArray<f32, N>, WARPGROUPS> = shared();
+        if thread_idx().x == 0 {
+            images.prefetch_descriptor();
+            filters.prefetch_descriptor();
+            output.prefetch_descriptor();
+            ring.init(WARPGROUPS * 4); // each warp that multiplies
+            fence_barrier_init();
+        }
+        sync_threads();
+        grid_dependency_launch(); // the next launch may prepare what this one has done
+        grid_dependency_wait();
+
+        // Blocks that run at the same time share pixels: filters are few.
+        let across = count.div_ceil(N);
+        let units = pixels.div_ceil(PIXELS) * across;
+        let deep = channels.div_ceil(64);
+        if warpgroup_idx() == 0 {
+            setmaxnreg_dec::<40>();
+            if warp_idx() == 0 && elect_one() {
+                let mut producer = ring.producer();
+                for unit in (block_idx().x..units).step_by(grid_dim().x as usize) {
+                    let first = unit / across * PIXELS;
+                    let at = place(first, height, width);
+                    let y = (at[1] * stride_y) as i32 - padding_y as i32;
+                    let x = (at[2] * stride_x) as i32 - padding_x as i32;
+                    for step in 0..taps_y * taps_x * deep {
+                        let tap = [step / deep / taps_x, step / deep % taps_x];
+                        let channel = step % deep * 64;
+                        let offsets = [(tap[0] * dilation_y) as u16, (tap[1] * dilation_x) as u16];
+                        let slot = producer.acquire();
+                        images.load(slot.0, [at[0] as i32, y, x, channel as i32], offsets, slot.barrier());
+                        let of_filters = [tap[0], tap[1], unit % across * N, channel];
+                        filters.load(slot.1, of_filters, slot.barrier());
+                    }
+                }
+            }
+        } else {
+            setmaxnreg_inc::<REGISTERS>();
+            let me = warpgroup_idx() - 1;
+            let leader = thread_idx().x % 128 == 0;
+            let mut consumer = ring.consumer();
+            for unit in (block_idx().x..units).step_by(grid_dim().x as usize) {
+                let first = unit / across * PIXELS + me * 64;
+                let column = unit % across * N;
+                let mut sum = Accumulator::<f32, 64, N>::zero();
+                let slot = consumer.wait();
+                let mut flight = sum.mma(slot.0.band::<64>(me), slot.1, slot);
+                for _ in 1..taps_y * taps_x * deep {
+                    let slot = consumer.wait();
+                    let done = flight.mma(slot.0.band::<64>(me), slot.1, slot);
+                    if elect_one() {
+                        done.release();
+                    }
+                }
+                let last = flight.wait();
+                if elect_one() {
+                    last.release();
+                }
+
+                if bias.len() > 0 {
+                    sync_warpgroup(); // all have read those of the tile before
+                    for j in (thread_idx().x % 128..N).step_by(128) {
+                        biases[me].set(j, if column + j < count { cast(bias.get(column + j)) } else { 0.0 });
+                    }
+                    sync_warpgroup();
+                    for e in unroll(0..sum.len()) {
+                        sum[e] += biases[me].get(sum.at(e)[1]);
+                    }
+                }
+                if relu != 0 {
+                    for e in unroll(0..sum.len()) {
+                        sum[e] = if sum[e] < 0.0 { 0.0 } else { sum[e] }; // of a NaN, NaN
+                    }
+                }
+                let at = place(first, height, width);
+                for j in unroll(0..N / 64) {
+                    let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
+                    if leader {
+                        bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
+                    }
+                    sync_warpgroup();
+                    sum.columns::<64>(j).store(out);
+                    fence_proxy_async();
+                    sync_warpgroup();
+                    if leader {
+                        if first < pixels {
+                            output.store([at[0], at[1], at[2], column + j * 64], out);
+                        }
+                        bulk_commit_group(); // also without a store: buffers are counted by groups
+                    }
+                }
+            }
+            if leader {
+                bulk_wait_group_read::<0>();
+            }
+        }
+    }
+}
