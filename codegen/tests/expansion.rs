@@ -67,6 +67,47 @@ fn methods_are_called_on_references_to_anything() {
     assert_eq!(text.matches("any () . flip ()").count(), 2, "by value and by `&`: {text}");
 }
 
+/// rustc knows no `#[trusted]`: it is taken off statements of every kind, wherever they are, and
+/// other attributes stay.
+#[test]
+fn statements_that_are_trusted_are_statements_for_rustc() {
+    let body = quote!({
+        #[trusted = "a"]
+        let x = row.get(0);
+        #[trusted = "b"]
+        out.set(0, x);
+        #[allow(unused)]
+        #[trusted = "c"]
+        if x > 1 {
+            for i in 0..2u32 {
+                #[trusted = "d"]
+                sync_warp();
+                #[trusted = "e"]
+                {
+                    out.set(i, 1);
+                }
+            }
+        }
+    });
+    let lone = text(&expand::kernel(quote!(threads = 32), quote!(fn k(out: Global<u32>) #body)));
+    let module = quote!(
+        mod m {
+            use tma_runtime::prelude::*;
+            #[tma_device]
+            fn f(out: Global<u32>, row: SharedArray<u32, 1>) #body
+            #[tma_kernel(threads = 32)]
+            fn k(out: Global<u32>) {
+                #[trusted = "f"]
+                sync_warp();
+            }
+        }
+    );
+    for expanded in [lone, text(&expand::module(TokenStream::new(), module))] {
+        assert!(!expanded.contains("trusted ="), "{expanded}");
+        assert!(expanded.contains("sync_warp ()"), "{expanded}");
+    }
+}
+
 #[test]
 fn parameters_may_have_any_name() {
     let all = items(

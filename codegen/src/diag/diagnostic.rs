@@ -57,10 +57,7 @@ impl Diagnostic {
 
     /// What is said of the protocol of barriers, if it is about that.
     pub(crate) fn protocol(&self) -> Option<&Protocol> {
-        match &self.mistake {
-            Mistake::Protocol(protocol) => Some(protocol),
-            _ => None,
-        }
+        if let Mistake::Protocol(protocol) = &self.mistake { Some(protocol) } else { None }
     }
 
     /// All that is said of it.

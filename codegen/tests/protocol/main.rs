@@ -5,6 +5,7 @@ mod believed;
 mod interleavings;
 mod loops;
 mod mutants;
+#[allow(unreachable_pub, reason = "a module of another package, which is public there")]
 #[path = "../../../tests/src/mutation/ir/mod.rs"]
 mod operators;
 mod right;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use tma_codegen::check::CheckedKernel;
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
+use tma_codegen::check::protocol::{Budget, Verdict, judge, with_missing_step};
 use tma_codegen::diag::Code;
 
 use crate::tree::root;
@@ -86,4 +86,46 @@ fn a_race_for_a_later_element_of_a_vector() {
         let race = matches!(&verdict, Verdict::Broken(found) if found.code() == Code::SharedRace);
         assert!(race, "{verdict:?}\n{source}");
     }
+}
+
+/// The source with the step that a help says inserted, if it says to insert one.
+fn with_step(source: &str, help: &str) -> Option<String> {
+    let (words, place) = help.strip_prefix("insert `")?.split_once("` ")?;
+    let place = place.split(':').next()?;
+    let number: usize = place.rsplit(' ').next()?.parse().ok()?;
+    let mut lines: Vec<&str> = source.lines().collect();
+    if place.starts_with("before line") {
+        lines.insert(number - 1, words);
+    } else if place.starts_with("behind line") {
+        lines.insert(number, words);
+    } else {
+        return None;
+    }
+    Some(lines.join("\n"))
+}
+
+/// What a help says is no guess: whoever does it has a kernel that is accepted.
+#[test]
+fn a_step_that_is_said_to_be_missing_is() {
+    let (mut said, mut inserted, mut all) = (0, 0, 0);
+    for file in FILES {
+        let path = root().join(format!("codegen/tests/diagnostics/{file}.rs"));
+        let source = fs::read_to_string(&path).expect("a source file");
+        let accepted = tma_codegen::check(file, &source).unwrap_or_else(|failure| panic!("{failure}"));
+        for (index, checked) in accepted.kernels.iter().enumerate() {
+            let Verdict::Broken(found) = judge(&checked.kernel, Budget::MACRO).verdict else { continue };
+            let found = with_missing_step(&checked.kernel, found, Budget::MACRO);
+            let help = found.help().unwrap_or_default();
+            all += 1;
+            said += u32::from(help.contains("with that the kernel is accepted"));
+            let Some(changed) = with_step(&source, &help) else { continue };
+            inserted += 1;
+            let accepted =
+                tma_codegen::check(file, &changed).unwrap_or_else(|failure| panic!("{help}\n{failure}"));
+            let verdict = judge(&accepted.kernels[index].kernel, Budget::MACRO).verdict;
+            assert!(!matches!(verdict, Verdict::Broken(_)), "{help}\n{verdict:?}");
+        }
+    }
+    assert!(said * 10 >= all * 7, "a step for {said} of {all}");
+    assert!(inserted >= 12, "{inserted} steps are inserted");
 }

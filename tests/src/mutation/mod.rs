@@ -4,6 +4,9 @@
 //! [`steps`] makes the mutants of a PTX text, instruction by instruction. [`subjects`] are the
 //! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] has those
 //! that are not found, and [`table`] shows what became of all.
+//!
+//! [`ir`] makes mutants of the compiler's IR instead, [`judged`] has them judged by the protocol
+//! checker and run by the simulator, and [`judged_table`] shows what both said.
 
 pub mod ir;
 #[cfg(feature = "llvm")]

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
+use tma_kernels::gemm::folded::halves;
+use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Tile, gemm};
 use tma_runtime::prelude::*;
@@ -85,7 +87,8 @@ impl Instance {
 /// The lines of the file, as a device gives them.
 fn lines(device: &Device) -> String {
     let mut text = String::new();
-    for kernel in product::plain::INSTANCES.iter().chain(&product::full::INSTANCES) {
+    let plain = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    for kernel in plain.chain(&with_options::full::INSTANCES) {
         let instance = Instance::of(kernel.name);
         let instance = instance.unwrap_or_else(|| panic!("`{}` is no name of an instance", kernel.name));
         let found = instance.run(device).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
@@ -114,5 +117,6 @@ fn every_instance_is_launched_and_gives_the_same_bits_under_another_seed() {
     let (device, launched) = recording(7);
     assert_eq!(lines(&device), KEPT);
     expect_all(&launched, &product::plain::INSTANCES);
-    expect_all(&launched, &product::full::INSTANCES);
+    expect_all(&launched, &halves::folded::INSTANCES);
+    expect_all(&launched, &with_options::full::INSTANCES);
 }

@@ -38,7 +38,7 @@ pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> + '_ {
     plans.into_iter().map(move |Plan { stmt, step, change, span }| {
         let mut kernel = kernel.clone();
         at(&mut kernel.body, stmt, &mut |stmts, index| {
-            change::apply(stmts, index, change, StmtId(statements))
+            change::apply(stmts, index, change, StmtId(statements));
         });
         Mutant { step, change, span, kernel }
     })
@@ -195,7 +195,7 @@ fn synchronises(kind: &StmtKind) -> bool {
     let mut any = false;
     for inner in visit::blocks(kind) {
         visit::for_each_stmt(inner, &mut |stmt| {
-            any |= step(&stmt.kind).is_some() || change::is_copy(&stmt.kind)
+            any |= step(&stmt.kind).is_some() || change::is_copy(&stmt.kind);
         });
     }
     any

@@ -4,8 +4,8 @@ use super::edit::{Edit, Gap, flipped, parity_of, plus, release};
 use super::places::{self, Opening, before_stmt};
 use crate::diag::mistake::{Place, Protocol, ProtocolRule as Rule, Repair};
 use crate::ir::{
-    BarrierOp, Block, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId, Span,
-    Stmt, StmtId, StmtKind, Sync, visit,
+    BarrierOp, Block, Const, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId,
+    Span, Stmt, StmtId, StmtKind, Sync, visit,
 };
 use crate::limits::WARP_THREADS;
 
@@ -86,10 +86,12 @@ pub(super) fn proxy_fence() -> StmtKind {
 fn list<'k>(block: &'k Block, variable: Option<LocalId>, into: &mut Vec<(&'k Stmt, Option<LocalId>)>) {
     for stmt in &block.stmts {
         into.push((stmt, variable));
-        let inside = match &stmt.kind {
-            StmtKind::For(inner) => Some(inner.variable),
-            StmtKind::While { .. } | StmtKind::Loop { .. } => None,
-            _ => variable,
+        let inside = if let StmtKind::For(inner) = &stmt.kind {
+            Some(inner.variable)
+        } else if matches!(stmt.kind, StmtKind::While { .. } | StmtKind::Loop { .. }) {
+            None
+        } else {
+            variable
         };
         visit::blocks(&stmt.kind).into_iter().for_each(|inner| list(inner, inside, into));
     }
@@ -179,10 +181,12 @@ impl<'k> Search<'k> {
     fn barrier_of_load(&self) -> Option<(&'k Expr, Option<LocalId>)> {
         let parties = self.parties();
         self.stmts.iter().filter(|(stmt, _)| parties.contains(&stmt.id)).find_map(|(stmt, variable)| {
-            let barrier = match &stmt.kind {
-                StmtKind::TileCopy(copy) => load_barrier(&copy.kind),
-                StmtKind::BulkCopy(copy) => load_barrier(&copy.kind),
-                _ => None,
+            let barrier = if let StmtKind::TileCopy(copy) = &stmt.kind {
+                load_barrier(&copy.kind)
+            } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
+                load_barrier(&copy.kind)
+            } else {
+                None
             };
             barrier.map(|barrier| (barrier, *variable))
         })
@@ -205,21 +209,19 @@ impl<'k> Search<'k> {
 
     /// How the source names a barrier.
     fn words(&self, barrier: &Expr) -> Option<String> {
-        match &barrier.kind {
-            ExprKind::Shared(id) => {
-                let is_part = self.kernel.pipelines.iter().any(|ring| ring.parts().any(|part| part == *id));
-                (!is_part).then(|| self.kernel.shared_var(*id).name.clone())
-            }
-            ExprKind::Stage(stages, index) => {
-                let index = match &index.kind {
-                    ExprKind::Const(crate::ir::Const::Int(index)) => index.to_string(),
-                    ExprKind::Local(local) => self.kernel.local(*local).name.clone(),
-                    _ => return None,
-                };
-                self.words(stages).map(|stages| format!("{stages}[{index}]"))
-            }
-            _ => None,
+        if let ExprKind::Shared(id) = barrier.kind {
+            let is_part = self.kernel.pipelines.iter().any(|ring| ring.parts().any(|part| part == id));
+            return (!is_part).then(|| self.kernel.shared_var(id).name.clone());
         }
+        let ExprKind::Stage(stages, index) = &barrier.kind else { return None };
+        let index = if let ExprKind::Const(Const::Int(index)) = index.kind {
+            index.to_string()
+        } else if let ExprKind::Local(local) = index.kind {
+            self.kernel.local(local).name.clone()
+        } else {
+            return None;
+        };
+        self.words(stages).map(|stages| format!("{stages}[{index}]"))
     }
 
     fn waits_for_stores(&mut self) {
@@ -261,9 +263,9 @@ impl<'k> Search<'k> {
 
     /// The statements that are operations on barriers of this one's kind, with the barrier.
     fn operations(&self) -> Vec<(&'k Stmt, &'k Expr, &'k BarrierOp, Option<LocalId>)> {
-        let operation = |(stmt, variable): &(&'k Stmt, Option<LocalId>)| match &stmt.kind {
-            StmtKind::Barrier { barrier, op, .. } => Some((*stmt, barrier, op, *variable)),
-            _ => None,
+        let operation = |(stmt, variable): &(&'k Stmt, Option<LocalId>)| {
+            let StmtKind::Barrier { barrier, op, .. } = &stmt.kind else { return None };
+            Some((*stmt, barrier, op, *variable))
         };
         self.stmts.iter().filter_map(operation).collect()
     }
@@ -304,10 +306,7 @@ impl<'k> Search<'k> {
                 continue;
             }
             for &number in &tries {
-                let count = Expr {
-                    kind: ExprKind::Const(crate::ir::Const::Int(i128::from(number))),
-                    ..count.clone()
-                };
+                let count = Expr { kind: ExprKind::Const(Const::Int(i128::from(number))), ..count.clone() };
                 let kind = StmtKind::Barrier {
                     barrier: barrier.clone(),
                     op: BarrierOp::Init { count },
@@ -358,9 +357,10 @@ impl<'k> Search<'k> {
                 continue;
             }
             let bytes = plus(bytes, more);
-            let op = match op {
-                BarrierOp::ExpectTx { .. } => BarrierOp::ExpectTx { bytes },
-                _ => BarrierOp::ArriveExpectTx { bytes },
+            let op = if let BarrierOp::ExpectTx { .. } = op {
+                BarrierOp::ExpectTx { bytes }
+            } else {
+                BarrierOp::ArriveExpectTx { bytes }
             };
             let StmtKind::Barrier { scope, .. } = stmt.kind else { continue };
             let kind = StmtKind::Barrier { barrier: barrier.clone(), op, scope };
@@ -461,10 +461,9 @@ fn load_barrier<P>(kind: &CopyKind<P>) -> Option<&Expr> {
 
 /// The shared variable that a barrier is, or is one of.
 fn root(barrier: &Expr) -> Option<SharedId> {
-    match &barrier.kind {
-        ExprKind::Shared(id) => Some(*id),
-        ExprKind::Stage(stages, _) => root(stages),
-        ExprKind::Remote(thing, _) => root(thing),
-        _ => None,
+    if let ExprKind::Shared(id) = barrier.kind {
+        return Some(id);
     }
+    let (ExprKind::Stage(thing, _) | ExprKind::Remote(thing, _)) = &barrier.kind else { return None };
+    root(thing)
 }

@@ -252,7 +252,7 @@ impl Protocol {
                 let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
                 format!("{who} {verb} forever for {}", subject.text())
             }
-            _ => format!("{who} {does} forever"),
+            Some(_) | None => format!("{who} {does} forever"),
         }
     }
 
@@ -261,15 +261,17 @@ impl Protocol {
         let verb = |one: &'static str, all: &'static str| {
             if self.step.threads.threads.len() == 1 { one } else { all }
         };
-        match self.step.does {
-            Act::Arrive => format!("{} at {barrier}", verb("arrives", "arrive")),
-            Act::Wait => format!("{} for {barrier}", verb("waits", "wait")),
-            Act::Announce => format!("{} bytes to {barrier}", verb("announces", "announce")),
-            Act::AnnounceAndArrive => {
-                format!("{} bytes to {barrier}, and arrives", verb("announces", "announce"))
-            }
-            Act::IssueCopyThere => format!("issues a copy that completes on {barrier}"),
-            _ => format!("{}: {barrier}", self.step.verb()),
+        let does = self.step.does;
+        if does == Act::Arrive {
+            format!("{} at {barrier}", verb("arrives", "arrive"))
+        } else if does == Act::Wait {
+            format!("{} for {barrier}", verb("waits", "wait"))
+        } else if does == Act::Announce || does == Act::AnnounceAndArrive {
+            format!("{} bytes to {barrier}", verb("announces", "announce"))
+        } else if does == Act::IssueCopyThere {
+            format!("{} a copy that completes on {barrier}", verb("issues", "issue"))
+        } else {
+            format!("{}: {barrier}", self.step.verb())
         }
     }
 
@@ -277,12 +279,17 @@ impl Protocol {
     fn other(&self) -> String {
         let Some(other) = self.others.first() else { return "another access".to_owned() };
         let who = other.threads.name();
-        match other.does {
-            Act::Read => format!("what {who} read there"),
-            Act::Write => format!("what {who} wrote there"),
-            Act::StartReading => format!("an operation of {who} that reads there"),
-            Act::StartWriting => format!("a copy of {who} into it"),
-            _ => format!("what {who} did there"),
+        let does = other.does;
+        if does == Act::Read {
+            format!("what {who} read there")
+        } else if does == Act::Write {
+            format!("what {who} wrote there")
+        } else if does == Act::StartReading {
+            format!("an operation of {who} that reads there")
+        } else if does == Act::StartWriting {
+            format!("a copy of {who} into it")
+        } else {
+            format!("what {who} did there")
         }
     }
 
@@ -290,11 +297,15 @@ impl Protocol {
     fn user(&self) -> String {
         let Some(other) = self.others.first() else { return String::new() };
         let who = other.threads.name();
-        match other.does {
-            Act::Read => format!(": {who} may read it later than this"),
-            Act::StartReading => format!(": an operation of {who} may read it later than this"),
-            Act::StartWriting => format!(": a copy of {who} may fill it later than this"),
-            _ => String::new(),
+        let does = other.does;
+        if does == Act::Read {
+            format!(": {who} may read it later than this")
+        } else if does == Act::StartReading {
+            format!(": an operation of {who} may read it later than this")
+        } else if does == Act::StartWriting {
+            format!(": a copy of {who} may fill it later than this")
+        } else {
+            String::new()
         }
     }
 
