@@ -89,9 +89,9 @@ impl Scale {
 mod cuda {
     use super::scale;
     use candle_core::backend::BackendStorage;
-    use candle_core::{CudaStorage, Layout, Shape};
-    use cudarc::driver::{DevicePtr, DevicePtrMut};
-    use tma_runtime::prelude::*;
+    use candle_core::{CudaStorage, Error, Layout, Shape};
+    use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
+    use tma_runtime::{Device, Stream, TensorView, TensorViewMut};
 
     pub(super) fn scaled(
         storage: &CudaStorage,
@@ -99,29 +99,35 @@ mod cuda {
         factor: f32,
     ) -> candle_core::Result<(CudaStorage, Shape)> {
         let (rows, cols) = layout.shape().dims2()?;
-        let strides = [layout.stride()[0], layout.stride()[1]];
         let (candle, values) = (storage.device(), storage.as_cuda_slice::<f32>()?);
-        let queue = candle.cuda_stream();
         // SAFETY: the kernel writes all elements before anything reads them.
         let mut result = unsafe { candle.alloc::<f32>(rows * cols)? };
-        let launch = || {
-            let device = Device::cuda(queue.context().ordinal() as u32)?;
-            let offset = (layout.start_offset() * size_of::<f32>()) as u64;
-            // They keep cudarc's tensors in order with other streams of cudarc's.
-            let (src, _reading) = values.device_ptr(&queue);
-            let (dst, _writing) = result.device_ptr_mut(&queue);
-            // SAFETY: candle keeps both tensors and the stream. Nothing else uses the result, and
-            // its memory is freed in the order of the stream.
-            unsafe {
-                let stream = Stream::from_raw(&device, queue.cu_stream().cast())?;
-                let src = TensorView::from_raw_checked(&device, src + offset, [rows, cols], strides)?;
-                let dst = TensorViewMut::from_raw_checked(&device, dst, [rows, cols], [cols, 1])?;
-                scale::launch(&stream, scale::tiles_of_dst([rows, cols]), src, dst, factor)
-            }
-        };
-        let launched: Result<(), Error> = launch();
-        launched.map_err(candle_core::Error::wrap)?;
+        launch(&candle.cuda_stream(), (values, layout), &mut result, factor).map_err(Error::wrap)?;
         Ok((CudaStorage::wrap_cuda_slice(result, candle.clone()), layout.shape().clone()))
+    }
+
+    /// Queues the kernel on candle's stream.
+    fn launch(
+        queue: &CudaStream,
+        (values, layout): (&CudaSlice<f32>, &Layout),
+        result: &mut CudaSlice<f32>,
+        factor: f32,
+    ) -> Result<(), tma_runtime::Error> {
+        let (shape, strides) =
+            ([layout.dims()[0], layout.dims()[1]], [layout.stride()[0], layout.stride()[1]]);
+        let device = Device::cuda(queue.context().ordinal() as u32)?;
+        let offset = (layout.start_offset() * size_of::<f32>()) as u64;
+        // They keep cudarc's tensors in order with other streams of cudarc's.
+        let (src, _reading) = values.device_ptr(queue);
+        let (dst, _writing) = result.device_ptr_mut(queue);
+        // SAFETY: candle keeps both tensors and the stream. Nothing else uses the result, and its
+        // memory is freed in the order of the stream.
+        unsafe {
+            let stream = Stream::from_raw(&device, queue.cu_stream().cast())?;
+            let src = TensorView::from_raw_checked(&device, src + offset, shape, strides)?;
+            let dst = TensorViewMut::from_raw_checked(&device, dst, shape, [shape[1], 1])?;
+            scale::launch(&stream, scale::tiles_of_dst(shape), src, dst, factor)
+        }
     }
 }
 

@@ -52,7 +52,8 @@ impl Stream {
     /// here are, also if it was made with `CU_STREAM_NON_BLOCKING`, as cudarc's and PyTorch's are:
     /// operations on the default stream, of this crate and while this stream exists, wait for it,
     /// and it for them. With work that other libraries queue elsewhere it has the order that they
-    /// gave it.
+    /// gave it. `CU_STREAM_PER_THREAD`, which candle uses, names another stream on each thread that
+    /// launches on it.
     ///
     /// On a simulated device null is the only handle.
     ///
@@ -65,7 +66,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`ForeignError::Context`] if it belongs to another context than the device,
-    /// [`ForeignError::PerThread`], [`ForeignError::Simulated`], and [`Error::Driver`].
+    /// [`ForeignError::Simulated`], and [`Error::Driver`].
     pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         match device.backend() {
             backend::Backend::Cuda(context) => {

@@ -101,11 +101,9 @@ impl ForeignError {
     /// The error's code, `TMA0564`: the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Context { .. }
-            | Self::Memory { .. }
-            | Self::Misaligned { .. }
-            | Self::PerThread
-            | Self::Simulated { .. } => "TMA0564",
+            Self::Context { .. } | Self::Memory { .. } | Self::Misaligned { .. } | Self::Simulated { .. } => {
+                "TMA0564"
+            }
         }
     }
 }

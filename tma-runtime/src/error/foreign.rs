@@ -44,13 +44,6 @@ pub enum ForeignError {
         element: Scalar,
     },
 
-    /// The default stream of a thread.
-    #[error(
-        "`CU_STREAM_PER_THREAD` names another stream on each thread, but a `Stream` may be used from \
-         any: pass a stream that was created, or null for the default stream"
-    )]
-    PerThread,
-
     /// A stream for a simulated device.
     #[error(
         "{device} has no streams but its own, so the only handle is null: ask for a stream of another \

@@ -9,7 +9,8 @@ use std::ptr;
 
 /// `CU_STREAM_LEGACY`, another name of the default stream.
 const LEGACY: usize = 1;
-/// `CU_STREAM_PER_THREAD`, which names another stream on each thread.
+/// `CU_STREAM_PER_THREAD`, which names another stream on each thread. It waits for the default
+/// stream (CUDA runtime API, "Stream synchronization behavior").
 const PER_THREAD: usize = 2;
 
 /// A stream that is in order with the default stream.
@@ -58,11 +59,8 @@ impl Stream {
     /// The stream is alive until the result is dropped.
     pub(crate) unsafe fn adopt(context: &'static Context, raw: *mut c_void) -> Result<Self, Error> {
         let _current = context.make_current()?;
-        let raw = match raw.addr() {
-            LEGACY => ptr::null_mut(),
-            PER_THREAD => return Err(ForeignError::PerThread.into()),
-            _ => raw,
-        };
+        let raw = if raw.addr() == LEGACY { ptr::null_mut() } else { raw };
+        let is_default = raw.is_null() || raw.addr() == PER_THREAD;
         let failed = |code| context.failure("use a stream of another library", code);
         // SAFETY: as the caller promises.
         if unsafe { context.driver.context_of(raw) }.map_err(failed)? != context.raw() {
@@ -70,7 +68,7 @@ impl Stream {
         }
         // SAFETY: as the caller promises.
         let owner = unsafe {
-            if raw.is_null() || context.driver.waits_for_default(raw).map_err(failed)? {
+            if is_default || context.driver.waits_for_default(raw).map_err(failed)? {
                 Owner::Waits
             } else {
                 context.beside.add(context.driver, raw).map_err(failed)?;
