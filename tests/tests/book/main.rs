@@ -4,6 +4,7 @@
 #[cfg(feature = "llvm")]
 mod code;
 mod commands;
+mod parts;
 #[path = "../tree/mod.rs"]
 mod tree;
 
