@@ -2,8 +2,8 @@
 """PyTorch's attention, grouped GEMM and scaled GEMM, in rounds with the kernels of this repository.
 
     ./torch_rivals.py attention --ours ./tma-gpu-bench
-    ./torch_rivals.py grouped
-    ./torch_rivals.py scaled
+    ./torch_rivals.py grouped --ours ./tma-gpu-bench
+    ./torch_rivals.py scaled --ours ./tma-gpu-bench
 """
 
 import argparse
@@ -95,6 +95,8 @@ def grouped(args):
                     contestants.append(rounds.Theirs("torch_grouped", at_once, operations, args.slice_ms))
             else:
                 print("without torch._grouped_mm: this PyTorch has none", file=sys.stderr)
+            if args.ours:
+                contestants.append(rounds.Ours(args.ours, "grouped/bf16/tma_kernels", (groups, n, k), args.slice_ms))
             rounds.race("grouped/bf16", (groups, n, k), contestants, args.rounds, {"rows": sum(rows)})
 
 
@@ -132,6 +134,8 @@ def scaled(args):
                 print(f"{name} is wrong", file=sys.stderr)
                 continue
             contestants.append(rounds.Theirs(name, launch, 2 * m * n * k, args.slice_ms))
+        if args.ours:
+            contestants.append(rounds.Ours(args.ours, "scaled/e4m3/tma_kernels", (m, n, k), args.slice_ms))
         rounds.race("scaled/e4m3", (m, n, k), contestants, args.rounds)
 
 

@@ -5,6 +5,7 @@
 pub mod additions;
 pub mod attention;
 pub mod copies;
+pub mod experts;
 pub mod kernels;
 pub mod launches;
 pub mod libraries;
@@ -34,7 +35,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 7] = [
+const BENCHMARKS: [Benchmark; 8] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -71,6 +72,12 @@ const BENCHMARKS: [Benchmark; 7] = [
         contestants: attention::names,
         run: attention::run,
         check: Some(attention::check),
+    },
+    Benchmark {
+        name: "experts",
+        contestants: experts::names,
+        run: experts::run,
+        check: Some(experts::check),
     },
 ];
 

@@ -2,7 +2,7 @@
 //! kernels here, a line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`, or
-//! `attention/MASK/NAME 16x4096x4096`. The answer is a JSON line, with `tflops` and the state of
+//! `attention/MASK/NAME 16x4096x4096`, `grouped/bf16/tma_kernels 8x4096x7168`. The answer is a JSON line, with `tflops` and the state of
 //! the GPU, or with `error`. What a line names is made at its first slice, and kept until another
 //! is named.
 
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tma_runtime::prelude::*;
 
 use super::attention::{self, Heads};
+use super::experts;
 use super::products::contestants::{self, Contestant};
 use super::products::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
 use super::products::{problem::Problem, shape};
@@ -61,6 +62,7 @@ fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a
     let mut parts = name.splitn(3, '/');
     match [parts.next(), parts.next(), parts.next()] {
         [Some("attention"), Some(_), Some(_)] => of_attention(slices, name, extents),
+        [Some("grouped" | "scaled"), Some(_), Some(_)] => of_experts(slices, name, extents),
         [Some("products"), Some(precision), Some(kernel)] => match precision {
             F16::NAME => of_product::<F16>(slices, kernel, extents),
             Bf16::NAME => of_product::<Bf16>(slices, kernel, extents),
@@ -110,6 +112,19 @@ fn of_attention<'a>(
     }))
 }
 
+fn of_experts<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyhow::Result<Server<'a>> {
+    let kernel = experts::CONTESTANTS.iter().find(|kernel| kernel.name == name);
+    let kernel = kernel.with_context(|| format!("there is no kernel `{name}`"))?;
+    let mut task = (kernel.task)(slices.stream.device(), shape)?;
+    let operations = task.operations;
+    let slice = slices.prepare(&mut || task.queue(slices.stream))?;
+    Ok(Box::new(move || {
+        let mut queue = || task.queue(slices.stream);
+        // SAFETY: the task has the tensors of the slice, and lives as long.
+        unsafe { slices.run(&slice, operations, &mut queue) }
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,16 +139,27 @@ products/bf16/none 64
 products/f64/none 64
 copies/tma_copy 64
 attention/full/example
+scaled/e4m3/tma_kernels 8x16x64
+grouped/bf16/none 8x16x64
 ";
         let mut answers = vec![];
         serve(&Device::simulator(), 1e-3, requests.as_bytes(), &mut answers).unwrap();
         let answers = String::from_utf8(answers).unwrap();
         let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(answers.len(), 8);
+        assert_eq!(answers.len(), 10);
         assert!(answers[..3].iter().all(|answer| answer["tflops"].as_f64() > Some(0.0)), "{answers:?}");
-        let errors: Vec<_> = answers[3..].iter().map(|answer| answer["error"].as_str().unwrap()).collect();
-        let wanted =
-            ["as many keys", "no kernel `none`", "no products of `f64`", "`copies/tma_copy`", "a name and"];
+        assert!(answers[8]["tflops"].as_f64() > Some(0.0), "{answers:?}");
+        let errors = answers[3..8].iter().chain(&answers[9..]);
+        let errors: Vec<_> = errors.map(|answer| answer["error"].as_str().unwrap()).collect();
+        let wanted = [
+            "as many keys",
+            "no kernel `none`",
+            "no products of `f64`",
+            "`copies/tma_copy`",
+            "a name and",
+            "no kernel `grouped/bf16/none`",
+        ];
+        assert_eq!(errors.len(), wanted.len());
         assert!(errors.iter().zip(wanted).all(|(error, wanted)| error.contains(wanted)), "{errors:?}");
     }
 }
