@@ -2,7 +2,7 @@
 //! names.
 #![cfg(feature = "llvm")]
 
-use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Tile, Workspace, gemm};
+use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, Workspace, gemm};
 use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
 
@@ -182,6 +182,64 @@ fn every_element_is_multiplied() {
 }
 
 #[test]
+fn sums_may_be_in_f16() -> Result<(), GemmError> {
+    let device = device();
+    for (tile, transpose_b) in
+        [(Tile::Pair, true), (Tile::Square, false), (Tile::Low64, true), (Tile::Low64, false)]
+    {
+        let case = Case { mnkl: [136, 264, 72, 2], transposed: [false, transpose_b] };
+        let options = GemmOptions { sums: Sums::Half, choice: Some(by(tile, 1)), ..GemmOptions::default() };
+        case.run::<f16, f16>(&device, options, |sum, _| sum)?;
+    }
+    // 2048 + 1 + .. + 1 stays 2048 in f16, where neighbours are 2 apart, once an instruction has
+    // added up the first 16 products.
+    let mut a = [f16::from_f32(1.0); 8 * 64];
+    for row in a.chunks_mut(64) {
+        row[..16].fill(f16::from_f32(128.0));
+        row[17..32].fill(f16::ZERO);
+        row[33..48].fill(f16::ZERO);
+        row[49..].fill(f16::ZERO);
+    }
+    let ones = [f16::from_f32(1.0); 8 * 64];
+    let (a, b) = (device.tensor(&a, [8, 64])?, device.tensor(&ones, [8, 64])?);
+    for (sums, wanted) in [(Sums::Half, 2048.0), (Sums::Exact, 2052.0)] {
+        let mut c = device.zeros::<f16, 2>([8, 8])?;
+        gemm(&device, &a, &b, &mut c, GemmOptions { transpose_b: true, sums, ..GemmOptions::default() })?;
+        assert_eq!(c.to_vec()?, [f16::from_f32(wanted); 64], "{sums:?}");
+    }
+    let refused = Case::nt([8, 8, 8, 1]).run::<bf16, bf16>(
+        &device,
+        GemmOptions { sums: Sums::Half, ..GemmOptions::default() },
+        |sum, _| sum,
+    );
+    assert!(
+        refused.is_err_and(|error| error.code() == "TMA0547" && error.to_string().contains("sums in `f16`"))
+    );
+    Ok(())
+}
+
+/// The blocks of a cluster add up half of K each, of which there may be one step, or an odd number.
+#[test]
+fn sums_are_folded() {
+    for transposed in [[false, true], [false, false]] {
+        for k in [8, 72, 328] {
+            Case { mnkl: [136, 200, k, 2], transposed }.product::<bf16, bf16>(by(Tile::Folded, 1));
+        }
+    }
+    Case::nt([72, 264, 400, 1]).product::<e4m3, bf16>(by(Tile::Folded, 1));
+    Case::nt([8, 136, 144, 1]).product::<e5m2, bf16>(by(Tile::Folded, 1));
+}
+
+/// Where there is one row of tiles, clusters begin at different steps along K.
+#[test]
+fn clusters_begin_apart() {
+    for tile in [Tile::Low64, Tile::Narrow, Tile::Folded] {
+        Case::nt([64, 64 * 9, 64 * 5, 1]).product::<bf16, bf16>(by(tile, 1));
+    }
+    Case::nt([64, 64 * 5, 64 * 7, 1]).product::<bf16, bf16>(by(Tile::Low64, 3));
+}
+
+#[test]
 fn sums_are_split_among_blocks() {
     for (tile, splits) in [
         (Tile::Pair, 2),
@@ -286,7 +344,8 @@ fn results_are_the_same_under_every_seed() {
             let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
             Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
         }
-        Ok::<_, GemmError>(())
+        let options = GemmOptions { choice: Some(by(Tile::Folded, 1)), ..GemmOptions::default() };
+        Case::nt([136, 136, 200, 1]).run::<bf16, bf16>(device, options, |sum, _| sum)
     };
     if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
         panic!("{failure}");

@@ -62,8 +62,8 @@ impl Facts {
     }
 }
 
-/// The tile that is expected to be fastest on so many multiprocessors, each of which computes a tile
-/// after the other.
+/// The tile that is expected to be fastest on so many multiprocessors, each of which computes a
+/// tile after the other.
 pub(super) fn choose(problem: &Problem, multiprocessors: u32) -> ConvTile {
     let nanoseconds = |tile: ConvTile| {
         let facts = tile.facts();

@@ -40,10 +40,9 @@ impl<T> Default for ConvOptions<'_, T> {
 /// Queues `output = images * filters + bias`.
 ///
 /// `images` is images × rows × columns × channels (NHWC), `filters` is filters × rows × columns ×
-/// channels (KRSC), and `output` images × rows × columns × filters, with
-/// (extent + 2 · padding − dilation · (taps − 1) − 1) / stride + 1 rows and columns, rounded down;
-/// none if the filter is larger than the padded image. As everywhere in neural networks, filters are
-/// not flipped.
+/// channels (KRSC), and `output` images × rows × columns × filters, with (extent + 2 · padding −
+/// dilation · (taps − 1) − 1) / stride + 1 rows and columns, rounded down; none if the filter is
+/// larger than the padded image. As everywhere in neural networks, filters are not flipped.
 ///
 /// Sums are in `f32` and rounded once. Extents may be any whose pixels begin at multiples of 16
 /// bytes: of a number of channels that is no multiple of 8, pass views of padded tensors. Views are

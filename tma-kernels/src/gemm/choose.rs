@@ -125,8 +125,8 @@ impl Problem {
 /// Bytes per nanosecond that come from global memory, where each is read once.
 const MEMORY: f64 = 3800.0;
 
-/// How much more is read where several clusters read the same part of a B that the L2 cache does not
-/// hold.
+/// How much more is read where several clusters read the same part of a B that the L2 cache does
+/// not hold.
 const AGAIN: f64 = 1.35;
 
 /// Bytes of the L2 cache.

@@ -79,6 +79,12 @@ impl GemmError {
 }
 
 impl GemmError {
+    /// That products of such elements, as names have them, have no sums in `f16`.
+    pub(crate) const fn no_half_sums(types: &'static str) -> Self {
+        let instead = "leave `sums` out, or multiply matrices of `f16` into one of `f16`";
+        Self::Instance { types, what: "sums in `f16`", instead }
+    }
+
     /// That there is no instance for elements, as names have them, and a layout; `is_more` if more
     /// is asked for than the product.
     pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {

@@ -2,9 +2,9 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches: 128 × 128 elements a cluster, whose blocks add up half of K each. Then each
-/// block sends the other one half of its sums, through distributed shared memory, and stores the
-/// other half of C.
+/// C = A · B, in batches: 128 × 128 elements a cluster, whose blocks add up half of K each. Then
+/// each block sends the other one half of its sums, through distributed shared memory, and stores
+/// the other half of C.
 ///
 /// A is M × K; B is N × K or, if `MN_B`, K × N.
 #[tma_module]
@@ -17,8 +17,8 @@ pub mod halves {
     /// A thread's sums of its half.
     const HALF: u32 = N / 4;
 
-    /// Sends the other block its half of the columns, and adds what it sends. `MINE` and `OTHER` are
-    /// 0 and 1, or 1 and 0.
+    /// Sends the other block its half of the columns, and adds what it sends. `MINE` and `OTHER`
+    /// are 0 and 1, or 1 and 0.
     #[tma_device]
     fn exchange<const MINE: u32, const OTHER: u32>(
         sum: &mut Accumulator<f32, 64, N>,

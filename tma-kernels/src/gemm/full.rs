@@ -2,17 +2,16 @@
 
 use tma_runtime::tma_module;
 
-/// `C = activation(alpha · A · B + beta · C + residual + bias)`, with sums that may be divided among
-/// clusters. Tiles, clusters and layouts are those of
-/// [`product`](super::kernel::product).
+/// `C = activation(alpha · A · B + beta · C + residual + bias)`, with sums that may be divided
+/// among clusters. Tiles, clusters and layouts are those of [`product`](super::kernel::product).
 #[tma_module]
 pub mod with_options {
     use tma_runtime::prelude::*;
 
     // A module of kernels sees itself alone, so this is that of `product` once more.
-    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters take
-    /// tiles in bands of `group` rows, so that blocks that run at the same time read the same parts of
-    /// A and B, which the L2 cache then holds.
+    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters
+    /// take tiles in bands of `group` rows, so that blocks that run at the same time read the same
+    /// parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn work<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
@@ -70,9 +69,9 @@ pub mod with_options {
         }
     }
 
-    /// Applies the activation to `COLS` columns, a thread's elements from `first` on. x · sigmoid(y)
-    /// with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u is
-    /// √(2/π) · (x + 0.044715 · x³).
+    /// Applies the activation to `COLS` columns, a thread's elements from `first` on. x ·
+    /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
+    /// is √(2/π) · (x + 0.044715 · x³).
     #[tma_device]
     fn activate<const N: u32, const COLS: u32>(
         sum: &mut Accumulator<f32, 64, N>,

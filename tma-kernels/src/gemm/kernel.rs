@@ -4,18 +4,18 @@ use tma_runtime::tma_module;
 
 /// C = A · B, in batches, by tensor cores.
 ///
-/// A is M × K or, if `MN_A`, K × M; B is N × K or, if `MN_B`, K × N; C is M × N. A cluster of `WIDE`
-/// × `TALL` blocks computes as many tiles of C side by side: blocks beside each other share what
-/// they load of A, and those above each other what they load of B. In each block a warp loads, and
-/// `WARPGROUPS` warpgroups compute 64 × `N` elements each, which
-/// leave by `OUTS` buffers: a store may find `LEFT` others on their way.
+/// A is M × K or, if `MN_A`, K × M; B is N × K or, if `MN_B`, K × N; C is M × N. A cluster of
+/// `WIDE` × `TALL` blocks computes as many tiles of C side by side: blocks beside each other share
+/// what they load of A, and those above each other what they load of B. In each block a warp loads,
+/// and `WARPGROUPS` warpgroups compute 64 × `N` elements each, which leave by `OUTS` buffers: a
+/// store may find `LEFT` others on their way.
 #[tma_module]
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters take
-    /// tiles in bands of `group` rows, so that blocks that run at the same time read the same parts of
-    /// A and B, which the L2 cache then holds.
+    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters
+    /// take tiles in bands of `group` rows, so that blocks that run at the same time read the same
+    /// parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn work<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
@@ -55,6 +55,16 @@ pub mod product {
             square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
             narrow_nn = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, true, 64, 64, 64),
             low128_nn = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 64),
+            low64_nn = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, true, 64, 64, 64),
+        ];
+
+        (AB, SUM, C, K, COLS) in [f16_half = (f16, f16, f16, 64, 64)],
+        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
+            pair_nt = (1, 2, 2, 4, 1, 256, 4, false, 128, 64, 128, false, 256, 64, 128),
+            pair_nn = (1, 2, 2, 4, 1, 256, 4, false, 128, 64, 128, true, 64, 256, 32),
+            square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, false, 128, 64, 64),
+            square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
+            low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, false, 64, 64, 64),
             low64_nn = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, true, 64, 64, 64),
         ];
 

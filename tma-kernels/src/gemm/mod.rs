@@ -42,8 +42,8 @@ use tma_runtime::{Scalar, launch::resident_blocks};
 /// Parts of sums that are asked for beyond these are left out, so that all can be counted.
 const MOST_SPLITS: u32 = 64;
 
-/// Steps along K by which neighbouring clusters begin apart where each reads a part of B of its own.
-/// Odd, so that all steps are someone's first.
+/// Steps along K by which neighbouring clusters begin apart where each reads a part of B of its
+/// own. Odd, so that all steps are someone's first.
 const STAGGER: u32 = 37;
 
 /// What is applied to each element of the result at the end.
@@ -58,6 +58,17 @@ pub enum Activation {
     Gelu,
     /// x / (1 + exp(-x)).
     Silu,
+}
+
+/// What products are added up in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sums {
+    /// What [`Product`] names first.
+    #[default]
+    Exact,
+    /// `f16`, rounded after each instruction, which adds up 16 products. Only for matrices of `f16`
+    /// alone, without other options. It is no faster on Hopper: for results as of earlier GPUs.
+    Half,
 }
 
 /// How A and B are stored, and what becomes of their product.
@@ -78,6 +89,8 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub bias: Option<TensorView<'a, C, 1>>,
     /// What is applied last.
     pub activation: Activation,
+    /// What products are added up in.
+    pub sums: Sums,
     /// The kernel's tile and splits; by default [`choose`](choose::choose) chooses.
     pub choice: Option<Choice>,
     /// Memory for products whose sums are split among blocks. Without it, such a product allocates
@@ -95,6 +108,7 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
             residual: None,
             bias: None,
             activation: Activation::None,
+            sums: Sums::Exact,
             choice: None,
             workspace: None,
         }
@@ -256,14 +270,18 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
     let is_more =
         alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
+    let types = match options.sums {
+        Sums::Exact => AB::NAME,
+        Sums::Half => AB::HALF.ok_or(GemmError::no_half_sums(AB::NAME))?,
+    };
     let find = |tile, is_split| {
-        let of = |is_full| instances::find(Key { is_full, types: AB::NAME, tile, layout });
+        let of = |is_full| instances::find(Key { is_full, types, tile, layout });
         if is_more || is_split { of(true) } else { of(false).or_else(|| of(true)) }
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
     let has = |tile, is_split| find(tile, is_split).is_some();
     let chosen = || choose::choose(&problem, device.multiprocessors(), has);
-    let missing = || GemmError::missing(AB::NAME, layout, is_more);
+    let missing = || GemmError::missing(types, layout, is_more);
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
     let kernel = find(choice.tile, choice.splits > 1).ok_or_else(missing)?;
 
@@ -272,8 +290,8 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     // As many parts as have steps.
     let splits = steps.div_ceil(steps.div_ceil((choice.splits.clamp(1, MOST_SPLITS) as usize).min(steps)));
     let units = tiles * splits;
-    // Blocks that share sums compute one tile. Of others, as few clusters as need no more rounds: idle
-    // multiprocessors leave the others more power.
+    // Blocks that share sums compute one tile. Of others, as few clusters as need no more rounds:
+    // idle multiprocessors leave the others more power.
     let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
     let rounds = if facts.parts > 1 { 1 } else { units.div_ceil(most) };
     let clusters = units.div_ceil(rounds) as u32;

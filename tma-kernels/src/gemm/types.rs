@@ -12,7 +12,7 @@ mod sealed {
 /// | `Self` | sums | `C` |
 /// | --- | --- | --- |
 /// | `bf16` | `f32` | `bf16`, `f32` |
-/// | `f16` | `f32` | `f16`, `f32` |
+/// | `f16` | `f32`; [`f16`](super::Sums) with a C of `f16` | `f16`, `f32` |
 /// | `e4m3`, `e5m2` | `f32`, of which the tensor cores keep 13 bits after the point | `bf16`, `f32` |
 /// | `tf32` | `f32` | `f32` |
 /// | `i8` | `i32`, which wraps | `i32` |
@@ -25,22 +25,27 @@ pub trait Product<C>: Scalar + sealed::Sealed {
     /// What names of instances begin with.
     #[doc(hidden)]
     const NAME: &'static str;
+
+    /// The same for sums in `f16`, if there are any.
+    #[doc(hidden)]
+    const HALF: Option<&'static str>;
 }
 
 macro_rules! products {
-    ($($element:ty: $($c:ty = $name:literal),+;)+) => { $(
+    ($($element:ty: $($c:ty = $name:literal $half:expr),+;)+) => { $(
         impl sealed::Sealed for $element {}
         $(impl Product<$c> for $element {
             const NAME: &'static str = $name;
+            const HALF: Option<&'static str> = $half;
         })+
     )+ };
 }
 
 products! {
-    bf16: bf16 = "bf16", f32 = "bf16_f32";
-    f16: f16 = "f16", f32 = "f16_f32";
-    e4m3: bf16 = "e4m3", f32 = "e4m3_f32";
-    e5m2: bf16 = "e5m2", f32 = "e5m2_f32";
-    tf32: f32 = "tf32";
-    i8: i32 = "i8";
+    bf16: bf16 = "bf16" None, f32 = "bf16_f32" None;
+    f16: f16 = "f16" Some("f16_half"), f32 = "f16_f32" None;
+    e4m3: bf16 = "e4m3" None, f32 = "e4m3_f32" None;
+    e5m2: bf16 = "e5m2" None, f32 = "e5m2_f32" None;
+    tf32: f32 = "tf32" None;
+    i8: i32 = "i8" None;
 }
