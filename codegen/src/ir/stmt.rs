@@ -161,6 +161,9 @@ pub enum StmtKind {
     PrintTile { tile: Expr },
 }
 
+/// What a checked kernel says where something does not hold that it assumes.
+pub const ASSUMPTION_FAILED: &str = "an assumption does not hold";
+
 /// An arm of a `match`.
 #[derive(Clone, Debug)]
 pub struct Arm {

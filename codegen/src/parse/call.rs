@@ -15,8 +15,8 @@ use super::words::{
 };
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::ir::{
-    Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp, MathOp, Scalar,
-    Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
+    ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp,
+    MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
 };
 
 impl Cx<'_> {
@@ -206,7 +206,7 @@ impl Cx<'_> {
             FunctionCall::Shared => return self.shared_by_turbofish(path, span),
             FunctionCall::Trap => Expr { ty: Type::Never, ..self.effect(StmtKind::Trap, span) },
             FunctionCall::Assume { condition } => {
-                let message = "an assumption does not hold".to_owned();
+                let message = ASSUMPTION_FAILED.to_owned();
                 self.effect(StmtKind::Assert { condition, message, assumed: true }, span)
             }
             FunctionCall::PrintTile { tile } => self.effect(StmtKind::PrintTile { tile }, span),

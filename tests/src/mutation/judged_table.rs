@@ -102,16 +102,18 @@ fn reason(judged: &Judged) -> String {
     }
 }
 
-/// All results, as Markdown.
-pub fn tables(all: &[Judged]) -> String {
+/// The results of one in `nth` mutants, as Markdown.
+pub fn tables(all: &[Judged], nth: usize) -> String {
     let mut by_step = BTreeMap::<_, Vec<_>>::new();
     for judged in all {
         by_step.entry((judged.step, judged.change)).or_default().push(judged);
     }
-    let mut text = "## By step\n\n| step | mutants | other rules | wrong | refused | right line | not decided | \
-                    accepted | compiler alone | neither |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | \
-                    --: |\n"
-        .to_owned();
+    let which = if nth == 1 { "all mutants".to_owned() } else { format!("one in {nth} mutants") };
+    let mut text = format!(
+        "These are the results of {which}.\n\n## By step\n\n| step | mutants | other rules | wrong | refused | right \
+         line | not decided | accepted | compiler alone | neither |\n| --- | --: | --: | --: | --: | --: | --: | --: | \
+         --: | --: |\n"
+    );
     for ((step, change), some) in &by_step {
         text += &Tally::of(some.iter().copied()).row(&format!("{step}, {change}"));
     }
