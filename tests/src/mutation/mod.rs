@@ -2,9 +2,10 @@
 //! simulator to find.
 //!
 //! [`steps`] makes the mutants of a PTX text, instruction by instruction. [`subjects`] are the
-//! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] has those
+//! kernels with the checks that launch them, those of [`library`] among them, [`trial`] runs the mutants, [`unreported`] has those
 //! that are not found, and [`table`] shows what became of all.
 
+pub mod library;
 pub mod line;
 pub mod steps;
 pub mod subjects;
