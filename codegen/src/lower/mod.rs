@@ -79,9 +79,9 @@ pub(crate) struct Lowered<'c> {
 
 /// Where the elements of a sum are after the wait for the multiplications that began it.
 ///
-/// ptxas 13.0 has registers to spare if they stay where they are: for moves after the wait it gives
-/// some of them twice as many, and really moves them. But LLVM may then let two multiplications
-/// [share registers in part](share_in_part).
+/// Moves away from there may be real ones: where several places begin the same accumulator, ptxas
+/// 13.0 does not always find registers that suit all of them. But if the elements stay, LLVM may let
+/// two multiplications [share registers in part](share_in_part).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewSums {
     /// In the registers that the multiplications wrote.
