@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use tma_codegen::check::protocol::{Budget, Judgement, Verdict, judge};
+use tma_codegen::check::protocol::{Budget, Judgement, Verdict, judge, with_missing_step};
+use tma_codegen::ir::{Kernel, StmtKind, visit};
 
 /// Judges the protocol of barriers of every kernel: who waits for whom, and who may use which
 /// memory when.
@@ -40,14 +41,16 @@ fn main() -> ExitCode {
             Ok(accepted) => {
                 for checked in accepted.kernels {
                     let begin = Instant::now();
-                    let judgement = judge(&checked.kernel, budget);
+                    let mut judgement = judge(&checked.kernel, budget);
                     let time = arguments.times.then(|| begin.elapsed());
+                    if let Verdict::Broken(found) = judgement.verdict {
+                        judgement.verdict =
+                            Verdict::Broken(with_missing_step(&checked.kernel, found, Budget::MACRO));
+                    }
                     let kernel = checked.kernel.kernel().path();
                     tally.add(&judgement.verdict);
                     print(&name, &kernel, &judgement);
-                    if checked.kernel.kernel().trusted {
-                        println!("    trusted: macro and build script do not judge it");
-                    }
+                    print_exceptions(checked.kernel.kernel(), &source);
                     if let Some(time) = time {
                         println!("    {:.3} ms", time.as_secs_f64() * 1e3);
                     }
@@ -101,6 +104,23 @@ fn print(path: &str, kernel: &str, Judgement { verdict, steps, worlds }: &Judgem
             println!("    line {line}: {}", diagnostic.text().replace('\n', "\n    "));
         }
     }
+}
+
+/// What the kernel asks to be believed: assumptions, and what is not judged.
+fn print_exceptions(kernel: &Kernel, source: &str) {
+    if let Some(reason) = &kernel.trusted {
+        println!("    trusted, so that macro and build script do not judge it: {reason}");
+    }
+    for (span, reason) in kernel.trusted_statements() {
+        println!("    line {}: a statement is trusted: {reason}", span.start().line);
+    }
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Assert { assumed: true, .. } = stmt.kind {
+            let line = stmt.origin.span.start().line;
+            let text = source.lines().nth(line - 1).unwrap_or_default().trim();
+            println!("    line {line}: assumed: {text}");
+        }
+    });
 }
 
 /// The source files at a path.

@@ -161,13 +161,20 @@ pub fn compile_with(
     target: Target,
     checks: crate::Checks,
 ) -> Result<Accepted<Ptx>, Failure> {
-    let compile_one = |kernel: &TargetKernel| {
-        let text =
-            crate::emit::ptx(kernel, &crate::backend::Source { path }, checks).map_err(Failure::Backend)?;
-        let kernel = kernel.kernel().kernel();
-        Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
-    };
     let Accepted { kernels, warnings, rendered } = check_for(path, source, target)?;
-    let kernels = kernels.iter().map(compile_one).collect::<Result<_, Failure>>()?;
+    let kernels = kernels.iter().map(|kernel| compile_kernel(path, kernel, checks));
+    let kernels = kernels.collect::<Result<_, Failure>>()?;
     Ok(Accepted { kernels, warnings, rendered })
+}
+
+/// Compiles a kernel that has been checked, which line information says is of `path`.
+///
+/// # Errors
+/// [`Failure::Backend`].
+#[cfg(feature = "llvm")]
+pub fn compile_kernel(path: &str, kernel: &TargetKernel, checks: crate::Checks) -> Result<Ptx, Failure> {
+    let source = crate::backend::Source { path };
+    let text = crate::emit::ptx(kernel, &source, checks).map_err(Failure::Backend)?;
+    let kernel = kernel.kernel().kernel();
+    Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
 }

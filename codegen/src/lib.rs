@@ -40,5 +40,5 @@ pub use build::{Build, BuildError, Report, Unkept, Why, build};
 pub use checks::Checks;
 pub use compile::{Accepted, Checked, Failure, check, check_for, check_protocol};
 #[cfg(feature = "llvm")]
-pub use compile::{Ptx, compile, compile_with};
+pub use compile::{Ptx, compile, compile_kernel, compile_with};
 pub use target::{Feature, Target, UnknownTarget};

@@ -1,6 +1,6 @@
 //! The way of a kernel through the compiler, up to the point where host and device part.
 
-use crate::check::protocol::{Budget, Verdict, judge};
+use crate::check::protocol::{Budget, Verdict, judge, with_missing_step};
 use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
@@ -78,10 +78,10 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules) -> Fr
 /// The kernel, unless its protocol is broken, which is reported.
 fn keeps_protocol(checked: Box<CheckedKernel>, rules: Rules, sink: &mut Sink) -> Instance {
     if rules == Rules::Protocol
-        && !checked.kernel().trusted
+        && checked.kernel().trusted.is_none()
         && let Verdict::Broken(diagnostic) = judge(&checked, Budget::MACRO).verdict
     {
-        sink.push(*diagnostic);
+        sink.push(*with_missing_step(&checked, diagnostic, Budget::MACRO));
         return Instance::Refused(Box::new(checked.into_kernel()));
     }
     Instance::Checked(checked)

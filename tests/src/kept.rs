@@ -44,6 +44,7 @@ pub const KEPT: &[&str] = &[
     "descriptor_cube",
     "fast_float_functions",
     "fault_assert",
+    "fault_assume",
     "fault_copy",
     "fault_printf",
     "fault_trap",

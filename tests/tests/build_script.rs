@@ -31,7 +31,7 @@ fn fill<const N: u32>(values: Global<u32>) {
 
 /// Has no line among its instructions, as what checks bounds or asserts has.
 const WAIT: &str = "\
-#[tma_kernel(threads = 32, protocol = trusted)]
+#[tma_kernel(threads = 32, protocol = trusted(\"a sketch\"))]
 fn wait() {
     let met: Barrier = shared();
     met.init(32);

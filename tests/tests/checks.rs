@@ -67,6 +67,7 @@ const TESTED: &[(&str, usize, [u64; 2], &str)] = &[
         "attempt to divide by zero",
     ),
     ("out.set(0, words.get(0).div_ceil(words.get(1)));", 16, [3, 0], "attempt to divide by zero"),
+    ("assume(words.get(0) < 5); out.set(0, 1);", 5, [7, 0], "an assumption does not hold"),
     // Nobody takes the value, and it is computed all the same.
     ("words.get(0) / words.get(1); out.set(0, 0);", 5, [3, 0], "attempt to divide by zero"),
     ("let _ = words.get(0) % words.get(1); out.set(0, 0);", 13, [3, 0], "remainder with a divisor of zero"),
@@ -172,7 +173,8 @@ fn what_is_right_passes_the_tests() {
         (TESTED[3].0, [0x81, 0xff], 0),
         (TESTED[4].0, [5, 0], -5_i64 as u64),
         (TESTED[6].0, [7, 2], 4),
-        (TESTED[9].0, [3, 2], 3),
+        (TESTED[7].0, [4, 0], 1),
+        (TESTED[10].0, [3, 2], 3),
     ] {
         for checks in [Checks::On, Checks::Off] {
             assert_eq!(run(&kernel("", body), checks, &words), Ok(wanted), "{body}");

@@ -239,6 +239,8 @@ codes! {
     BlockGone = "TMA0711",
     /// Threads that do not come to a meeting as others do.
     PartedMeeting = "TMA0712",
+    /// An exception from the protocol's rules for which no reason is given.
+    TrustedReason = "TMA0720",
 
     /// The build script made no PTX for this kernel.
     MissingPtx = "TMA0901",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::mistake::Mistake;
+use super::mistake::{Counterexample, Mistake, Protocol};
 use super::text::Text;
 use super::{Code, Note};
 use crate::ir::Span;
@@ -48,6 +48,19 @@ impl Diagnostic {
     /// What to write instead.
     pub fn help(&self) -> Option<String> {
         self.mistake.text().help
+    }
+
+    /// A launch that shows it, if it is about the order in which threads do things.
+    pub fn counterexample(&self) -> Option<&Counterexample> {
+        self.protocol().map(|protocol| &protocol.launch)
+    }
+
+    /// What is said of the protocol of barriers, if it is about that.
+    pub(crate) fn protocol(&self) -> Option<&Protocol> {
+        match &self.mistake {
+            Mistake::Protocol(protocol) => Some(protocol),
+            _ => None,
+        }
     }
 
     /// All that is said of it.

@@ -33,6 +33,8 @@ pub enum Why {
     Budget,
     /// A cluster of more blocks than are followed.
     Cluster,
+    /// A finding at a statement that the source trusts.
+    Trusted,
 }
 
 impl fmt::Display for Why {
@@ -60,6 +62,7 @@ impl fmt::Display for Why {
             }
             Self::Budget => "more ways to go than are looked at",
             Self::Cluster => "a cluster of more blocks than are followed",
+            Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
         })
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use diagnostic::Coded;
 pub use diagnostic::Diagnostic;
 pub use doubt::Why;
 pub use located::Located;
+pub use mistake::{Counterexample, Given};
 pub(crate) use partial::{Decision, PartialType};
 pub use render::render;
 pub use sink::{Diagnostics, Sink};

@@ -26,8 +26,8 @@ use crate::diag::{Diagnostic, Sink};
 use crate::host::generic;
 use crate::host::launcher::launcher;
 use crate::ir::Kernel;
-use crate::parse::item::depth;
 use crate::parse::item::{self, KernelItem, ModuleItems};
+use crate::parse::item::{depth, trusted};
 use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::place;
@@ -102,6 +102,7 @@ fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: 
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());
+        trusted::strip(&mut function);
     }
     Item::Fn(function)
 }
@@ -223,6 +224,8 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
 /// whatever lies around: where they do not, [`names::proofs`] is the one to fail.
 fn never_called(function: &ItemFn, words: &[WordUse], behind: &TokenStream) -> TokenStream {
     let imports = names::imports(words);
+    let mut function = function.clone();
+    trusted::strip(&mut function);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());
     quote! {

@@ -16,9 +16,9 @@ pub struct Kernel {
     /// Whether the attribute says `checked` or `unchecked`; else the build decides
     /// ([`Checks`](crate::Checks)).
     pub checked: Option<bool>,
-    /// Whether the attribute says `protocol = trusted`: then the order in which threads use barriers
-    /// and memory is not judged.
-    pub trusted: bool,
+    /// The reason, if the attribute says `protocol = trusted("reason")`: then the order in which
+    /// threads use barriers and memory is not judged.
+    pub trusted: Option<String>,
     /// The parameters, in order.
     pub params: Vec<Param>,
     /// Every register variable, in order of appearance; [`LocalId`] counts these.

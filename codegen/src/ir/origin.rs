@@ -34,6 +34,11 @@ pub enum Callee {
         /// Its name in the source, such as `release`.
         method: String,
     },
+    /// Nothing: a statement by which the protocol of barriers is not judged, with all inside.
+    Trusted {
+        /// Why it is right, as the source says.
+        reason: String,
+    },
 }
 
 /// A pipeline in shared memory. Its tiles and barriers are shared variables of their own.
@@ -88,7 +93,20 @@ impl Kernel {
     pub fn pipeline_call(&self, origin: Origin) -> Option<(&Pipeline, &str)> {
         self.calls_around(origin).find_map(|call| match &call.callee {
             Callee::Pipeline { pipeline, method } => Some((self.pipeline(*pipeline), &**method)),
-            Callee::Device(_) => None,
+            Callee::Device(_) | Callee::Trusted { .. } => None,
+        })
+    }
+
+    /// Whether a statement is one by which the protocol is not judged, or inside one.
+    pub fn is_trusted(&self, origin: Origin) -> bool {
+        self.calls_around(origin).any(|call| matches!(call.callee, Callee::Trusted { .. }))
+    }
+
+    /// The statements by which the protocol is not judged: where they say so, and why.
+    pub fn trusted_statements(&self) -> impl Iterator<Item = (Span, &str)> {
+        self.calls.iter().filter_map(|call| match &call.callee {
+            Callee::Trusted { reason } => Some((call.span, &**reason)),
+            Callee::Device(_) | Callee::Pipeline { .. } => None,
         })
     }
 }

@@ -27,8 +27,8 @@ impl Display for Kernel {
             Some(false) => f.write_str(" unchecked")?,
             None => {}
         }
-        if self.trusted {
-            f.write_str(" trusted")?;
+        if let Some(reason) = &self.trusted {
+            write!(f, " trusted {reason:?}")?;
         }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {
@@ -173,7 +173,10 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             WarpOp::Reduce(op) => writeln!(f, "{dest} = warp.reduce_{} {value}", op.name()),
         },
         StmtKind::Trap => writeln!(f, "trap"),
-        StmtKind::Assert { condition, message } => writeln!(f, "assert {condition} {message:?}"),
+        StmtKind::Assert { condition, message, assumed } => {
+            let word = if *assumed { "assume" } else { "assert" };
+            writeln!(f, "{word} {condition} {message:?}")
+        }
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
         StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }

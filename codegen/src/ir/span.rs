@@ -45,6 +45,16 @@ impl Span {
         self.first.start()
     }
 
+    /// The line (from 1) of the first token.
+    pub fn first_line(self) -> usize {
+        self.first.start().line
+    }
+
+    /// The line (from 1) of the last token.
+    pub fn last_line(self) -> usize {
+        self.last.end().line
+    }
+
     /// Line (from 1) and column (from 0) of the end.
     pub fn end(self) -> LineColumn {
         self.last.end()

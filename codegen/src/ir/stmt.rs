@@ -152,8 +152,9 @@ pub enum StmtKind {
 
     /// Stops the grid with an error.
     Trap,
-    /// Stops the grid with `message` unless `condition` holds.
-    Assert { condition: Expr, message: String },
+    /// Stops the grid with `message` unless `condition` holds; if it is `assumed`, in checked
+    /// kernels alone.
+    Assert { condition: Expr, message: String, assumed: bool },
     /// Prints from the GPU.
     Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
     /// Prints the elements of a tile from the GPU, in rows.

@@ -205,6 +205,10 @@ impl Cx<'_> {
 
             FunctionCall::Shared => return self.shared_by_turbofish(path, span),
             FunctionCall::Trap => Expr { ty: Type::Never, ..self.effect(StmtKind::Trap, span) },
+            FunctionCall::Assume { condition } => {
+                let message = "an assumption does not hold".to_owned();
+                self.effect(StmtKind::Assert { condition, message, assumed: true }, span)
+            }
             FunctionCall::PrintTile { tile } => self.effect(StmtKind::PrintTile { tile }, span),
             // Its calls elsewhere are refused, and a `for` takes it for what it is.
             FunctionCall::Unroll { range: _ } => return None,

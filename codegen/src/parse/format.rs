@@ -119,7 +119,7 @@ impl Cx<'_> {
                 let condition = self.expr(&condition);
                 if self.expect(&condition, &Scalar::Bool.into()) && !matches!(condition.kind, ExprKind::Error)
                 {
-                    self.emit(StmtKind::Assert { condition, message }, span);
+                    self.emit(StmtKind::Assert { condition, message, assumed: false }, span);
                 }
             }
             Err(error) => {

@@ -108,7 +108,7 @@ fn parse_instance(
         arguments: parts.arguments,
         launch,
         checked: attr.checked,
-        trusted: attr.trusted,
+        trusted: attr.trusted.clone(),
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,

@@ -4,12 +4,13 @@ use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
+use super::item::trusted;
 use super::names;
 use super::span;
 use super::types::generic_arguments;
 use super::words::FunctionWord;
-use crate::diag::mistake::{Assignment, Mismatch, Shared, Syntax};
-use crate::ir::{BinaryOp, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
+use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
+use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
 impl Cx<'_> {
     /// Parses a block in a scope of its own; its value is that of its last expression.
@@ -23,22 +24,38 @@ impl Cx<'_> {
         let mut diverged = false;
         for (i, stmt) in block.stmts.iter().enumerate() {
             let is_last = i + 1 == block.stmts.len();
-            value = match stmt {
-                Stmt::Local(local) => self.let_(local),
-                Stmt::Expr(expr, None) if is_last => self.expr(expr),
-                Stmt::Expr(expr, _) => self.discard(expr),
-                Stmt::Macro(mac) => self.macro_call(&mac.mac, Span::of(mac)),
+            value = self.trusting(stmt, |cx| match stmt {
+                Stmt::Local(local) => cx.let_(local),
+                Stmt::Expr(expr, None) if is_last => cx.expr(expr),
+                Stmt::Expr(expr, _) => cx.discard(expr),
+                Stmt::Macro(mac) => cx.macro_call(&mac.mac, Span::of(mac)),
                 Stmt::Item(item) => {
                     if let syn::Item::Const(constant) = item {
-                        self.bind_error(&constant.ident);
+                        cx.bind_error(&constant.ident);
                     }
-                    self.error(Syntax::Item, Span::of(item));
+                    cx.error(Syntax::Item, Span::of(item));
                     unit(span)
                 }
-            };
+            });
             diverged |= value.ty == Type::Never;
         }
         if diverged { Expr { ty: Type::Never, ..unit(span) } } else { value }
+    }
+
+    /// Parses a statement, whose protocol is not judged if it says so.
+    fn trusting(&mut self, stmt: &Stmt, parse: impl FnOnce(&mut Self) -> Expr) -> Expr {
+        let Some(attr) = trusted::attribute(stmt) else { return parse(self) };
+        let span = Span::of(attr);
+        let Some(reason) = trusted::reason(attr) else {
+            self.error(Attribute::TrustedWithoutReason(Trusted::Statement), span);
+            return parse(self);
+        };
+        let caller = self.frame().call;
+        let call = self.record_call(Callee::Trusted { reason }, span);
+        self.frame().call = Some(call);
+        let value = parse(self);
+        self.frame().call = caller;
+        value
     }
 
     /// An expression for its effect; its value is not used.

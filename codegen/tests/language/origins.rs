@@ -30,6 +30,7 @@ fn calls(kernel: &Kernel, stmt: &Stmt) -> Vec<String> {
             Callee::Pipeline { pipeline, method } => {
                 format!("{method} of {} in line {line}", kernel.pipeline(*pipeline).name)
             }
+            Callee::Trusted { reason } => format!("trusted in line {line}: {reason}"),
         }
     };
     kernel.calls_around(stmt.origin).map(call).collect()

@@ -139,6 +139,8 @@ fn conversions() {
 
 #[test]
 fn help() {
+    means("assume(n > 2);", "assume (p0 > 2u32) \"an assumption does not hold\"");
+    means("#[trusted = \"it is seen elsewhere\"] sync_threads();", "sync.threads");
     means(
         "assert!(n > 0); assert!(n > 1, \"n {{}}\"); if n > 9 { trap() }",
         "assert (p0 > 0u32) \"n > 0\"\nassert (p0 > 1u32) \"n {}\"\nif (p0 > 9u32)\n  trap",

@@ -1,8 +1,11 @@
 //! The protocol of barriers: no right kernel is refused, and wrong ones are.
 
+mod believed;
 mod interleavings;
 mod loops;
 mod mutants;
+#[path = "../../../tests/src/mutation/ir/mod.rs"]
+mod operators;
 mod right;
 mod tree;
 mod wrong;

@@ -1,7 +1,10 @@
 //! Right kernels that are as unusual as can be: none of them is refused.
 
-use tma_codegen::check::protocol::Verdict;
+use std::fs;
 
+use tma_codegen::check::protocol::{Budget, Verdict, judge};
+
+use crate::tree::{root, sources};
 use crate::verdict;
 
 fn is_right(source: &str) {
@@ -231,4 +234,26 @@ fn clusters_that_hand_over() {
             sync_cluster();
         }",
     );
+}
+
+/// The kernels of the folder `right`, each as a macro judges it and as a report does.
+#[test]
+fn no_unusual_kernel_is_refused() {
+    let (mut wrong, mut judged) = (vec![], 0);
+    for path in sources(&root().join("codegen/tests/protocol/right")) {
+        let name = path.display().to_string();
+        let source = fs::read_to_string(&path).expect("a source file");
+        let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
+        for checked in accepted.kernels {
+            judged += 1;
+            for budget in [Budget::MACRO, Budget::REPORT] {
+                if let Verdict::Broken(diagnostic) = judge(&checked.kernel, budget).verdict {
+                    let line = diagnostic.span.start().line;
+                    wrong.push(format!("{name}:{line}: {}", diagnostic.text()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(judged >= 60, "{judged} kernels");
 }

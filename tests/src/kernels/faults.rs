@@ -62,6 +62,24 @@ const FAULTS: &[Fault] = &[
         printed: &[],
     },
     Fault {
+        name: "faults::assume",
+        run: |device| {
+            fault_assume::launch(device, 1, 7)?;
+            device.synchronize()
+        },
+        code: Some("TMA0608"),
+        printed: &["an assumption does not hold", "faults.rs"],
+    },
+    Fault {
+        name: "faults::assume_unchecked",
+        run: |device| {
+            fault_assume_unchecked::launch(device, 1, 7)?;
+            device.synchronize()
+        },
+        code: None,
+        printed: &[],
+    },
+    Fault {
         name: "faults::trap",
         run: |device| {
             fault_trap::launch(device, 1, 3)?;
@@ -350,4 +368,16 @@ pub fn judge(fault: &Fault, written: &str) -> anyhow::Result<()> {
         ensure!(written.contains(wanted), "{wanted:?} was not written, but:\n{written}");
     }
     Ok(())
+}
+
+/// Assumes that `n` is even, and tests it.
+#[tma_kernel(threads = 32, checked)]
+pub fn fault_assume(n: u32) {
+    assume(n % 2 == 0);
+}
+
+/// Assumes that `n` is even, and takes the caller's word for it.
+#[tma_kernel(threads = 32, unchecked)]
+pub fn fault_assume_unchecked(n: u32) {
+    assume(n % 2 == 0);
 }

@@ -5,6 +5,9 @@
 //! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] has those
 //! that are not found, and [`table`] shows what became of all.
 
+pub mod ir;
+#[cfg(feature = "llvm")]
+pub mod judged;
 pub mod line;
 pub mod steps;
 pub mod subjects;

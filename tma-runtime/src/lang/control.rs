@@ -62,6 +62,25 @@ pub fn trap() -> ! {
     device_only()
 }
 
+/// Tells the compiler what holds in every launch, such as `steps > 0`.
+///
+/// The protocol of barriers is judged for such launches alone. A kernel that is checked, as all are
+/// in builds with debug assertions, stops the grid where the condition does not hold, as `assert!`
+/// does. In other builds it costs nothing, and nothing tests it: LLVM is not told either, so that a
+/// wrong assumption makes no other code than a right one.
+///
+/// PTX: none, or as for `assert!` in a checked kernel.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(steps: u32) {
+/// assume(steps > 0 && steps % 2 == 0);
+/// # }
+/// ```
+pub fn assume(condition: bool) {
+    device_only()
+}
+
 /// Prints a tile: a line with its name, its extents, elements and swizzle, then a line per row,
 /// with the columns aligned. Of more than two dimensions each slice of the last two is headed by
 /// its coordinates. As with [`printf!`](crate::printf!), each thread that executes it prints, so

@@ -27,7 +27,7 @@
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
-//! | control and debugging | [`unroll`], [`trap`], [`printf!`], [`print_tile`], `assert!` |
+//! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
 //! are.
@@ -104,7 +104,7 @@ pub use cluster::{
 };
 #[doc(hidden)]
 pub use control::device_printf;
-pub use control::{CountedRange, Printed, print_tile, trap, unroll};
+pub use control::{CountedRange, Printed, assume, print_tile, trap, unroll};
 pub use descriptor::{Maps, SharedMap};
 pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex, GlobalMatrix};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};

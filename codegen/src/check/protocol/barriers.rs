@@ -13,7 +13,7 @@ use super::memory::{Record, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
-use crate::ir::{BarrierOp, BinaryOp, Expr, LocalId, Stmt, StmtId};
+use crate::ir::{BarrierOp, BinaryOp, Expr, ExprKind, LocalId, Stmt, StmtId, Type};
 
 /// Where an mbarrier is: the block and the address.
 pub(super) type At = (usize, u32);
@@ -35,6 +35,17 @@ impl Run<'_, '_> {
         Ok(((self.uniform(&place.block)?, self.uniform(&place.at)?), place.remote))
     }
 
+    /// The first of several barriers, if one is named that is not among them.
+    fn beyond(&mut self, barrier: &Expr) -> Option<At> {
+        let ExprKind::Stage(stages, index) = &barrier.kind else { return None };
+        let Type::Stages(_, len) = stages.ty.local() else { return None };
+        let index = self.numbers(index)?.uniform()?;
+        let index = self.terms.int(index)?;
+        let Value::Place(place) = self.value(stages) else { return None };
+        let at = (place.block.uniform()?, place.at.uniform()?);
+        (index >= i128::from(*len)).then_some(at)
+    }
+
     pub(super) fn mbarrier(&mut self, (block, at): At) -> Option<&mut Mbarrier> {
         self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
     }
@@ -47,6 +58,9 @@ impl Run<'_, '_> {
         op: &BarrierOp,
         scope: Scope,
     ) -> Step<Flow> {
+        if let Some(place) = self.beyond(barrier) {
+            return self.misuse(stmt.id, place, Act::Beyond);
+        }
         let (place, remote) = self.barrier_at(barrier)?;
         if place.0 >= self.blocks.len() {
             return Err(self.unknown(Why::Cluster, barrier.span));
@@ -77,7 +91,7 @@ impl Run<'_, '_> {
             | BarrierOp::ArriveDrop
             | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, place, (op, remote), telling)?,
             BarrierOp::ExpectTx { bytes } => {
-                let bytes = self.small(bytes)?;
+                let bytes = self.bytes(bytes)?;
                 self.usable(stmt.id, place, Act::Announce)?;
                 self.visit(stmt.id, place.0);
                 self.counts_in_order(place, stmt);
@@ -155,6 +169,7 @@ impl Run<'_, '_> {
             announced: None,
             arrived: None,
             completer: None,
+            crowded: None,
         };
         self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
         self.blocks[block].mbarriers.insert(at, mbarrier);
@@ -230,7 +245,7 @@ impl Run<'_, '_> {
         match op {
             BarrierOp::ArriveMany { count } => arrival.count = self.small(count)?,
             BarrierOp::ArriveExpectTx { bytes } => {
-                arrival.expect_tx = Some(self.small(bytes)?);
+                arrival.expect_tx = Some(self.bytes(bytes)?);
                 does = Act::AnnounceAndArrive;
             }
             BarrierOp::ArriveDrop => arrival.drop = true,
@@ -270,6 +285,11 @@ impl Run<'_, '_> {
             return self.misuse(stmt.id, place, Act::ArriveEarly);
         }
         for _ in 0..self.me().threads.len() {
+            if let Some(mbarrier) = self.mbarrier(place)
+                && mbarrier.count.phase() != phase
+            {
+                mbarrier.crowded = Some(site);
+            }
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
         }
         Ok(())
@@ -302,6 +322,8 @@ impl Run<'_, '_> {
             mbarrier.completer = Some(site);
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
+        let crowded = mbarrier.crowded;
+        self.news += u64::from(state.phase != phase);
         if let Err(fault) = changed {
             let rule = match fault {
                 MbarrierFault::TransactionRange => Rule::Bytes,
@@ -319,6 +341,9 @@ impl Run<'_, '_> {
         if let Some(wait) = overrun {
             let (block, at) = place;
             let detail = Detail::Barrier { block, at, state };
+            if let Some(site) = crowded {
+                return Err(too_often(site, wait.site, detail));
+            }
             let others = vec![Party { site, does: Act::MayCompleteNext }];
             let at = Party { site: wait.site, does: Act::Wait };
             let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
@@ -332,13 +357,18 @@ impl Run<'_, '_> {
         self.usable(stmt, place, Act::Wait)?;
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(false) };
         let (component, phase) = (mbarrier.component, mbarrier.count.phase());
-        let completer = mbarrier.completer;
+        let (completer, crowded) = (mbarrier.completer, mbarrier.crowded);
         let complete = mbarrier.count.is_complete(awaited);
         let known = self.me().view.knows().past().get(component);
         if phase > awaited.phases(known) {
             let others = completer.map(|site| Party { site, does: Act::CompleteNext });
             let detail = self.barrier_detail(place);
-            return self.found(Rule::Overrun, (stmt, Act::Wait), others.into_iter().collect(), detail);
+            if let Some(site) = crowded {
+                return Err(too_often(site, self.site(stmt), detail));
+            }
+            // A wait for what it has seen complete is one too many, or has the wrong parity.
+            let does = if awaited.phases(known) == known { Act::WaitAgain } else { Act::Wait };
+            return self.found(Rule::Overrun, (stmt, does), others.into_iter().collect(), detail);
         }
         match complete {
             Ok(complete) => Ok(complete),
@@ -433,6 +463,9 @@ impl Run<'_, '_> {
         (access, region): (Access, Region),
         done: Option<Epoch>,
     ) -> Step {
+        if self.input.code.trusts(stmt) {
+            return Ok(());
+        }
         let site = self.site(stmt);
         let agent = &self.agents[self.current];
         let me = agent.view.epoch();
@@ -456,4 +489,11 @@ impl Run<'_, '_> {
             Some(clash) => self.clashed(stmt, block, access, &clash),
         }
     }
+}
+
+/// Arrivals that complete more than one phase at once, so that a wait cannot tell them apart.
+fn too_often(arrives: Site, waits: Site, detail: Detail) -> Stop {
+    let at = Party { site: arrives, does: Act::ArriveTooOften };
+    let others = vec![Party { site: waits, does: Act::WaitForBarrier }];
+    Stop::Found(Box::new(super::finding::Found { rule: Rule::Count, at, others, detail }))
 }

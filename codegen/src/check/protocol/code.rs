@@ -17,6 +17,8 @@ pub(super) struct Steps<'k> {
     /// How many `for` loops there are: each has a counter, an end and a step beside its variable.
     pub(super) counters: usize,
     pub(super) slice: Slice,
+    /// Statements that are not judged.
+    trusted: HashSet<StmtId>,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -106,7 +108,18 @@ impl<'k> Steps<'k> {
             }
         }
         let Flat { slice, steps, polls, counters, .. } = flat;
-        Self { steps, polls, counters, slice }
+        let mut trusted = HashSet::new();
+        visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            if kernel.is_trusted(stmt.origin) {
+                trusted.insert(stmt.id);
+            }
+        });
+        Self { steps, polls, counters, slice, trusted }
+    }
+
+    /// Whether the source trusts a statement, so that it is not judged.
+    pub(super) fn trusts(&self, stmt: StmtId) -> bool {
+        self.trusted.contains(&stmt)
     }
 
     /// The step at a place.

@@ -5,15 +5,17 @@ use std::rc::Rc;
 use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Proxy};
 
 use super::barriers::At;
+use super::code::Op;
 use super::finding::{Act, Detail, Party, Rule, Why};
 use super::memory::region::Region;
 use super::run::{Flow, Run, Step};
 use super::state::TensorCore;
+use super::term::{Term, Terms};
 use super::value::{Value, along};
 use crate::check::layout;
 use crate::ir::{
-    BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy, SharedOperand,
-    SharedRange, Stmt, StmtId, TileCopy, TileType, Type,
+    BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy, SharedOperand,
+    SharedRange, Stmt, StmtId, StmtKind, TileCopy, TileType, Type,
 };
 use crate::limits::WARPGROUP_THREADS;
 
@@ -173,20 +175,60 @@ impl Run<'_, '_> {
         self.touch(stmt, block, (READ, Region::all(range)), Some(Epoch::new(component, group)))
     }
 
+    /// Of a number that a launch brings, one is looked at: the rest stays undecided.
+    fn settle(&mut self, expr: &Expr, most: u32) -> Step<u32> {
+        let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
+        let term = self.uniform(&lanes)?;
+        let (low, high) = self.facts.range(self.terms, term);
+        let number = high.min(i128::from(most));
+        if low == high || number < low {
+            return self.small(expr);
+        }
+        let scalar = self.terms.scalar(term);
+        let settled = self.terms.number(number, scalar);
+        let equal = self.terms.binary(BinaryOp::Eq, term, settled);
+        self.doubt(Why::Operand, expr.span);
+        if !self.facts.assume(self.terms, equal, true) {
+            return Err(self.unknown(Why::Operand, expr.span));
+        }
+        u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
+    }
+
+    /// The bytes that are announced. Where a launch says how many elements are copied, as many are
+    /// looked at as there is room for.
+    pub(super) fn bytes(&mut self, bytes: &Expr) -> Step<u32> {
+        let Some(lanes) = self.numbers(bytes) else { return Err(self.unknown(Why::Operand, bytes.span)) };
+        let term = self.uniform(&lanes)?;
+        let (low, high) = self.facts.range(self.terms, term);
+        if low == high {
+            return self.small(bytes);
+        }
+        let input = self.input;
+        for step in input.code.steps() {
+            if let Op::Do(stmt) = &step.op
+                && let StmtKind::BulkCopy(copy) = &stmt.kind
+                && let CopyKind::Load { to, .. } = &copy.kind
+                && let Some((_, len)) = to.array.ty.sequence()
+                && let Some(known) = self.numbers(&copy.count)
+                && known.uniform().is_some_and(|count| depends(self.terms, term, count))
+            {
+                let first = self.settle(&to.at, 0)?;
+                self.settle(&copy.count, u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(first))?;
+            }
+        }
+        self.small(bytes)
+    }
+
     /// A copy of consecutive elements.
     pub(super) fn bulk_copy(&mut self, stmt: &Stmt, copy: &BulkCopy) -> Step<Flow> {
         self.alone()?;
-        let span = stmt.origin.span;
         let Some((element, len)) = copy.kind.shared().and_then(|range| range.array.ty.sequence()) else {
             return Ok(Flow::Next);
         };
-        let Some(count) = self.numbers(&copy.count) else { return Err(self.unknown(Why::Operand, span)) };
-        let count = self.uniform(&count)?;
-        let (low, high) = self.facts.range(self.terms, count);
-        if low != high {
-            return Err(self.unknown(Why::Operand, copy.count.span));
-        }
-        let elements = u32::try_from(low).unwrap_or(u32::MAX);
+        let Some(range) = copy.kind.shared() else { return Ok(Flow::Next) };
+        let first = self.settle(&range.at, 0)?;
+        let room = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(first);
+        let elements = self.settle(&copy.count, room)?;
         let bytes = elements.saturating_mul(element.bytes());
         let place = |run: &mut Self, SharedRange { array, at }: &SharedRange| -> Step<(usize, u32)> {
             let (block, base) = run.address(array)?;
@@ -295,6 +337,7 @@ impl Run<'_, '_> {
         core.note(number, &issue);
         let done = Epoch::new(core.component, number);
         self.me_mut().multiplications = number;
+        self.news += 1;
         for operand in operands {
             let (block, at) = self.address(&operand.tile)?;
             let region = operand_region(operand, at);
@@ -338,6 +381,11 @@ fn operand_region(operand: &SharedOperand, at: u32) -> Region {
             Region::All((0..panels).map(|index| start(index)..start(index) + band).collect())
         }
     }
+}
+
+/// Whether a term is another one, or is computed from it.
+fn depends(terms: &Terms, term: Term, on: Term) -> bool {
+    term == on || terms.operands(term).into_iter().any(|operand| depends(terms, operand, on))
 }
 
 /// So many bytes from an address on.

@@ -5,8 +5,8 @@ use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
 use super::copies::bytes_of;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
-use super::memory::Clash;
 use super::memory::region::{Region, element_offset};
+use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::term::Symbol;
 use super::value::Value;
@@ -19,7 +19,7 @@ const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
 /// The lane that `elect_one` picks. Which one it is no kernel may rely on, so none that a constant
 /// is likely to name.
-const ELECTED: u32 = 19;
+pub(super) const ELECTED: u32 = 19;
 
 impl<'k> Run<'_, 'k> {
     /// Does what a statement does without others inside.
@@ -359,9 +359,31 @@ impl<'k> Run<'_, 'k> {
             }
         };
         let others = vec![Party { site: clash.earlier.site, does: verb(earlier) }];
+        if rule == Rule::ReadBeforeWait
+            && let Some(found) = self.unannounced(block, clash.earlier.site)
+        {
+            return Err(Stop::Found(Box::new(found)));
+        }
         let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };
         let at = Party { site: self.site(stmt), does: verb(access) };
         Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+    }
+
+    /// That a load brings bytes that nobody has announced: so the phase before it is complete, and
+    /// a wait for that says nothing of the load.
+    fn unannounced(&mut self, block: usize, load: Site) -> Option<Found> {
+        let mbarriers = &self.blocks.get(block)?.mbarriers;
+        let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
+            let state = mbarrier.state();
+            mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
+        })?;
+        let loads = Party { site: load, does: Act::IssueCopy };
+        let (at_site, others) = match mbarrier.announced {
+            Some(site) => (Party { site, does: Act::Announce }, vec![loads]),
+            None => (loads, vec![]),
+        };
+        let detail = Detail::Barrier { block, at, state: mbarrier.state() };
+        Some(Found { rule: Rule::Bytes, at: at_site, others, detail })
     }
 
     /// Where a statement is written.
@@ -384,6 +406,7 @@ impl<'k> Run<'_, 'k> {
         let view = &self.agents[self.current].view;
         self.blocks[block].visits.retain(|(step, _)| !view.knows_over(*step));
         self.me_mut().is_done = true;
+        self.news += 1;
         self.leave_cluster();
         let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
         if !is_last {

@@ -1,13 +1,16 @@
 //! What is said of a finding.
 
+use super::code::Op;
+use super::effects::ELECTED;
 use super::finding::{Detail, Found, Party};
 use super::launch::Numbers;
 use super::run::Input;
 use super::term::{Node, Symbol, Terms};
 use crate::check::layout;
 use crate::diag::Diagnostic;
-use crate::diag::mistake::{Counts, Protocol, RingPart, Step, Subject, Threads};
-use crate::ir::{Axis, Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
+use crate::diag::mistake::{Counterexample, Counts, Given, Protocol, RingPart, Step, Subject, Threads};
+use crate::ir::{Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
+use crate::limits::WARP_THREADS;
 
 /// Where a statement is written.
 pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
@@ -45,6 +48,7 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
         step: step(input, &found.at),
         others: found.others.iter().map(|party| step(input, party)).collect(),
         launch: launch(kernel, terms, numbers, input.cluster),
+        repair: None,
     };
     Diagnostic::new(mistake, span_of(input, found.at.site.stmt))
 }
@@ -53,15 +57,21 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
     let kernel = input.kernel.kernel();
     let groups = input.groups.len();
     let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
+    let elected = matches!(threads.as_slice(), [thread] if thread % WARP_THREADS == ELECTED)
+        && input
+            .code
+            .steps()
+            .any(|step| matches!(step.op, Op::Do(stmt) if matches!(stmt.kind, StmtKind::ElectOne { .. })));
     let blocks = input.cluster.iter().product::<u32>();
     let block = u32::try_from(party.site.agent / groups.max(1)).unwrap_or(0);
     let threads = Threads {
         threads,
         all: u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX),
         block: (blocks > 1).then_some(block),
+        elected,
     };
     let turn = party.site.turn.map(|(stmt, turn)| (variable_of(kernel, stmt), turn.saturating_sub(1)));
-    Step { at: span_of(input, party.site.stmt), does: party.does, threads, turn }
+    Step { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does: party.does, threads, turn }
 }
 
 /// The variable that a loop counts with.
@@ -104,36 +114,26 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
 }
 
 /// The launch that shows it: what the kernel depends on, with numbers.
-fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) -> Vec<(String, i128)> {
-    let mut all: Vec<(String, i128)> = vec![];
+fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) -> Counterexample {
+    let mut all = Counterexample { numbers: vec![], cluster };
     let mut sorted: Vec<_> = numbers.iter().collect();
     sorted.sort();
     for (term, number) in sorted {
         let Node::Symbol(symbol) = terms.node(*term) else { continue };
         let param = |id: &u32| kernel.param(ParamId(*id)).name.clone();
-        let name = match symbol {
-            Symbol::Param(id) => param(id),
-            Symbol::Len(id) => format!("{}.len()", param(id)),
-            Symbol::Place(Special::GridDim(axis)) => format!("grid_dim().{}", axis_name(*axis)),
-            Symbol::Place(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => {
-                format!("block_idx().{}", axis_name(*axis))
-            }
-            Symbol::Place(Special::ClusterIdx(axis)) => format!("cluster_idx().{}", axis_name(*axis)),
+        let given = match symbol {
+            Symbol::Param(id) => Given::Param(param(id)),
+            Symbol::Len(id) => Given::Len(param(id)),
+            Symbol::Place(Special::GridDim(axis)) => Given::GridDim(*axis),
+            Symbol::Place(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => Given::BlockIdx(*axis),
+            Symbol::Place(Special::ClusterIdx(axis)) => Given::ClusterIdx(*axis),
             Symbol::Read(id, index) => match terms.evaluate(*index, numbers) {
-                Some(index) => format!("{}[{}]", param(id), index.as_int()),
+                Some(index) => Given::Element(param(id), index.as_int()),
                 None => continue,
             },
             Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_) => continue,
         };
-        all.push((name, *number));
+        all.numbers.push((given, *number));
     }
     all
-}
-
-fn axis_name(axis: Axis) -> &'static str {
-    match axis {
-        Axis::X => "x",
-        Axis::Y => "y",
-        Axis::Z => "z",
-    }
 }

@@ -8,7 +8,7 @@ use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::launch;
-use super::proof::{self, Outcome};
+use super::proof::{self, Outcome, Statics};
 use super::run::{Choices, Input, Run, Stop};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
@@ -61,7 +61,7 @@ const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel.
 pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false };
+    let mut all = Exploration { left: budget.0, to_prove: budget.0, worlds: 0, doubts: vec![], is_cut: false };
     let broken = match kernel.kernel().launch.cluster {
         Cluster::None => all.clusters(kernel, [1, 1, 1]),
         Cluster::Fixed(extents) => all.clusters(kernel, extents),
@@ -73,12 +73,14 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }
+    Judgement { verdict, steps: 2 * budget.0 - all.left - all.to_prove, worlds: all.worlds }
 }
 
 /// What was looked at so far.
 struct Exploration {
     left: u64,
+    /// How much is left to prove it.
+    to_prove: u64,
     worlds: u32,
     doubts: Vec<Doubt>,
     /// Whether a loop could have gone on.
@@ -99,6 +101,8 @@ struct Results {
     /// Free decisions of the world that was looked at last, and its turns.
     taken: Vec<bool>,
     turns: u32,
+    /// Whether the last world ended before its end.
+    is_unknown: bool,
     /// Whether a world with as many turns of its loops as go around every ring was looked at.
     is_typical: bool,
 }
@@ -137,14 +141,17 @@ impl Exploration {
             return None;
         }
         let code = Steps::of(kernel.kernel());
-        let groups = first_groups(kernel.kernel(), &code);
+        if !code.steps().any(synchronises) {
+            return None;
+        }
+        let groups = first_groups(kernel.kernel(), &code, Elected::Together);
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
         if self.proves(&mut input, &mut terms) {
             return None;
         }
-        input.groups = first_groups(kernel.kernel(), &input.code);
+        input.groups = first_groups(kernel.kernel(), &input.code, Elected::ByWarp);
         let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
@@ -162,20 +169,21 @@ impl Exploration {
         }
     }
 
-    /// Whether all worlds are right, whatever the counts, as far as a part of the budget shows.
+    /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
+    /// is looked at for mistakes does not depend on it.
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
-        let mut left = self.left;
-        loop {
-            let before = left;
-            let outcome = proof::prove(input, terms, &mut left, &mut self.worlds);
-            self.left -= before - left;
-            match outcome {
-                Outcome::Proved => return true,
-                Outcome::Open | Outcome::Budget => return false,
+        let statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
+        let mut left = self.to_prove;
+        let proved = loop {
+            match proof::prove((input, &statics), terms, &mut left, &mut self.worlds) {
+                Outcome::Proved => break true,
+                Outcome::Open | Outcome::Budget => break false,
                 Outcome::Split(classes) if refine(&mut input.groups, &classes) => {}
-                Outcome::Split(_) => return false,
+                Outcome::Split(_) => break false,
             }
-        }
+        };
+        self.to_prove = left;
+        proved
     }
 
     /// First worlds in which all loops take the same number of turns, then all.
@@ -191,7 +199,9 @@ impl Exploration {
             if turns == 0 {
                 open.extend(results.others(0));
             }
-            results.is_typical |= turns == around || results.turns < turns || results.taken.is_empty();
+            // What ended where nothing more can be said says nothing of a typical launch.
+            let is_typical = turns == around || results.turns < turns || results.taken.is_empty();
+            results.is_typical |= is_typical && !results.is_unknown;
             // No loop has an end that is free, or none goes on for so long.
             if results.turns < turns || results.taken.is_empty() {
                 break;
@@ -224,6 +234,7 @@ impl Exploration {
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         (results.taken, results.turns) = (choices.taken, choices.most_turns);
+        results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
         match end {
@@ -259,6 +270,11 @@ impl Exploration {
         found: Found,
     ) -> Option<Box<Diagnostic>> {
         let span = explain::span_of(input, found.at.site.stmt);
+        let mut parties = std::iter::once(&found.at).chain(&found.others);
+        if let Some(trusted) = parties.find(|party| input.code.trusts(party.site.stmt)) {
+            self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
+            return None;
+        }
         let Some(numbers) = launch::find(terms, facts, input.cluster) else {
             self.doubt(Doubt { why: Why::Infeasible, span });
             return None;
@@ -280,7 +296,15 @@ impl Exploration {
         let is_certain = |(failed, _): &(Ended, Box<Diagnostic>)| {
             failed.turns > most || is_typical && !passed.iter().any(|passed| excuses(failed, passed))
         };
-        if let Some(index) = failed.iter().position(is_certain) {
+        // What goes wrong with most turns goes wrong for what a kernel is made for: of the worlds
+        // with that mistake the first has the smallest numbers.
+        let place = |(_, diagnostic): &(Ended, Box<Diagnostic>)| {
+            (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
+        };
+        let typical = failed.iter().filter(|one| is_certain(one)).max_by_key(|(ended, _)| ended.turns);
+        if let Some(typical) = typical.map(place)
+            && let Some(index) = failed.iter().position(|one| is_certain(one) && place(one) == typical)
+        {
             return Some(failed.swap_remove(index).1);
         }
         for (_, diagnostic) in failed {
@@ -304,20 +328,40 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended) -> bool {
     any
 }
 
+/// Whether a step does anything that others could notice.
+fn synchronises(step: &super::code::Step<'_>) -> bool {
+    let Op::Do(stmt) = &step.op else { return false };
+    !matches!(
+        stmt.kind,
+        StmtKind::Assign { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Trap
+    )
+}
+
+/// Whether threads that warps elect are followed together: a message speaks of those of one warp.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Elected {
+    Together,
+    ByWarp,
+}
+
 /// Groups of threads that are followed together at first: those that do something together.
-fn first_groups(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
+fn first_groups(kernel: &Kernel, code: &Steps<'_>, elected: Elected) -> Vec<Rc<[u32]>> {
     let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };
-        of_warp |= matches!(
-            stmt.kind,
-            StmtKind::Sync(Sync::Warp) | StmtKind::ElectOne { .. } | StmtKind::Warp { .. }
-        );
+        of_warp |= matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
+        of_warp |= elected == Elected::ByWarp && matches!(stmt.kind, StmtKind::ElectOne { .. });
         of_warpgroup |= matches!(
             stmt.kind,
             StmtKind::Sync(Sync::Warpgroup)
                 | StmtKind::Mma(_)
+                | StmtKind::MmaWait { .. }
                 | StmtKind::StoreAccumulator { .. }
                 | StmtKind::SetMaxRegisters { .. }
         );

@@ -11,6 +11,7 @@
 //! | `memory` | accesses to shared memory, and which of them nothing orders |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `explore` | all worlds of a kernel |
+//! | `repair` | the step that a wrong kernel lacks |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
@@ -30,6 +31,8 @@ mod linear;
 mod meetings;
 mod memory;
 mod proof;
+mod quick;
+mod repair;
 mod run;
 mod slice;
 mod state;
@@ -38,3 +41,4 @@ mod value;
 
 pub use explore::{Budget, Judgement, Verdict, judge};
 pub use finding::{Doubt, Why};
+pub use repair::with_missing_step;

@@ -106,6 +106,8 @@ pub(super) struct Run<'r, 'k> {
     /// Steps that may still be taken.
     pub(super) budget: u64,
     pub(super) current: usize,
+    /// How often something came about that others may wait for.
+    pub(super) news: u64,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -154,6 +156,7 @@ impl<'r, 'k> Run<'r, 'k> {
             doubts: vec![],
             budget,
             current: 0,
+            news: 0,
         }
     }
 

@@ -102,6 +102,8 @@ pub(super) struct Mbarrier {
     pub(super) announced: Option<Site>,
     pub(super) arrived: Option<Site>,
     pub(super) completer: Option<Site>,
+    /// Who has arrived more often at once than a phase counts.
+    pub(super) crowded: Option<Site>,
 }
 
 impl Mbarrier {

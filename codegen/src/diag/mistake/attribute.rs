@@ -20,6 +20,8 @@ pub(crate) enum Attribute {
     UnknownOption(String),
     /// `protocol = ` this, which is not `trusted`.
     Protocol(String),
+    /// An exception from the protocol's rules for which no reason is given.
+    TrustedWithoutReason(Trusted),
     /// This attribute has no options.
     NoOptions(&'static str),
     /// No `threads`.
@@ -38,6 +40,15 @@ pub(crate) enum Attribute {
     ConditionInKernel,
     /// `#[cfg(..)]` on or inside what a kernel uses.
     ConditionOnUsed,
+}
+
+/// What the protocol's rules are not to judge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trusted {
+    /// All of a kernel.
+    Kernel,
+    /// A statement.
+    Statement,
 }
 
 impl Attribute {
@@ -67,7 +78,15 @@ impl Attribute {
             }
             Self::Protocol(value) => {
                 Text::new(Code::Attribute, format!("`protocol` is `trusted`, not `{value}`"))
-                    .help("write `protocol = trusted`, or remove it: then the protocol is judged")
+                    .help("write `protocol = trusted(\"reason\")`, or remove it: then the protocol is judged")
+            }
+            Self::TrustedWithoutReason(of) => {
+                let (what, form) = match of {
+                    Trusted::Kernel => ("the protocol of this kernel", "protocol = trusted(\"reason\")"),
+                    Trusted::Statement => ("this statement", "#[trusted = \"reason\"]"),
+                };
+                Text::new(Code::TrustedReason, format!("{what} is trusted, and no reason is given"))
+                    .help(format!("say why it is right: `{form}`"))
             }
             Self::NoOptions(attribute) => {
                 Text::new(Code::Attribute, format!("`{attribute}` has no options"))

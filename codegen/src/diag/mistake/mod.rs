@@ -30,7 +30,7 @@ mod value;
 
 pub(crate) use argument::{Argument, Counted, Numbers};
 pub(crate) use assignment::Assignment;
-pub(crate) use attribute::Attribute;
+pub(crate) use attribute::{Attribute, Trusted};
 pub(crate) use build::{Build, SourceFile};
 pub(crate) use cluster::{Cluster, Slices};
 pub(crate) use copy::{Beside, BulkNumber, Copy};
@@ -40,7 +40,10 @@ pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
-pub(crate) use protocol::{Act, Counts, Protocol, ProtocolRule, RingPart, Step, Subject, Threads};
+pub(crate) use protocol::{
+    Act, Counts, Place, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
+};
+pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};

@@ -3,10 +3,10 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
-use syn::{Expr, Ident, Token};
+use syn::{Expr, Ident, LitStr, Token};
 
 use crate::diag::Sink;
-use crate::diag::mistake::Attribute;
+use crate::diag::mistake::{Attribute, Trusted};
 use crate::ir::Span;
 use crate::parse::instances;
 
@@ -21,8 +21,8 @@ pub(crate) struct KernelAttr {
     pub(crate) max_registers: Option<Expr>,
     /// `checked` or `unchecked`.
     pub(crate) checked: Option<bool>,
-    /// `protocol = trusted`.
-    pub(crate) trusted: bool,
+    /// The reason in `protocol = trusted("reason")`.
+    pub(crate) trusted: Option<String>,
     /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
@@ -87,7 +87,10 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             if value != "trusted" {
                 sink.error(Attribute::Protocol(value.to_string()), Span::of(&value));
             }
-            attr.trusted = true;
+            attr.trusted = reason(input)?;
+            if attr.trusted.is_none() && value == "trusted" {
+                sink.error(Attribute::TrustedWithoutReason(Trusted::Kernel), Span::of(&value));
+            }
             attr.given.push(name);
             return Ok(());
         }
@@ -115,6 +118,17 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
     *slot = Some(input.parse()?);
     attr.given.push(name);
     Ok(())
+}
+
+/// The reason between brackets; none if there is none.
+fn reason(input: ParseStream<'_>) -> syn::Result<Option<String>> {
+    if !input.peek(syn::token::Paren) {
+        return Ok(None);
+    }
+    let content;
+    syn::parenthesized!(content in input);
+    let reason: LitStr = content.parse()?;
+    Ok(Some(reason.value()).filter(|reason| !reason.trim().is_empty()))
 }
 
 /// Passes over the value of an unknown option, so that those after it are still read.

@@ -5,6 +5,7 @@ pub(in crate::parse) mod condition;
 pub(crate) mod depth;
 pub(crate) mod file;
 pub(in crate::parse) mod outside;
+pub(crate) mod trusted;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

@@ -122,6 +122,7 @@ words! {
         }
         "Printing and stopping" {
             fn trap() => Trap;
+            fn assume(condition: Bool) => Assume;
             fn print_tile<Tile>(tile: PrintedTile) => PrintTile;
         }
     }

@@ -3,7 +3,7 @@
 
 use tma_runtime::prelude::*;
 
-#[tma_kernel(protocol = trusted, threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
+#[tma_kernel(protocol = trusted("a sketch"), threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
 pub fn every_word<T: TileElement, W: Swizzle>(
     out: Global<u32>,
     r#type: u32,
@@ -83,6 +83,9 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     }
     let d: Dim3 = thread_idx();
     assert!(a > 3, "no");
+    assume(a > 4);
+    #[trusted = "a sketch"]
+    let _ = a;
     printf!("x {} {type}\n", h);
     print_tile(t);
     out.set(tma_runtime::lang::min(a, 3), a + r#type);
@@ -90,7 +93,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let z = 1 as u64 as u16 as i16 as i64 as usize as u8 as i32 as f64;
 }
 
-#[tma_kernel(protocol = trusted, threads = 32, cluster = 2)]
+#[tma_kernel(protocol = trusted("a sketch"), threads = 32, cluster = 2)]
 pub fn every_other_word(
     counter: Global<u32>,
     map: TensorMap<Tile<f32, Shape2<8, 8>>>,
@@ -119,7 +122,7 @@ pub fn every_other_word(
     sync_grid(counter);
 }
 
-#[tma_kernel(protocol = trusted, threads = 128)]
+#[tma_kernel(protocol = trusted("a sketch"), threads = 128)]
 pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
     let mut sum: Accumulator<f32, 64, 64> = Accumulator::<f32, 64, 64>::zero();

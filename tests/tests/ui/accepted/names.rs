@@ -138,7 +138,7 @@ mod later {
             x.sqrt().min(2.0)
         }
 
-        #[tma_kernel(protocol = trusted, threads = 32)]
+        #[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
         pub fn methods_of_others(out: Global<f32>) {
             let ring: Pipeline<(Row,), 2> = shared();
             ring.init(1);
@@ -205,7 +205,7 @@ mod no_prelude {
     mod functions {
         use ::tma_runtime::prelude::*;
 
-        #[tma_kernel(protocol = trusted, threads = 32)]
+        #[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
         pub fn function_of_the_language(out: Global<f32>) {
             let ring: Pipeline<(Tile<f32, Shape2<8, 32>>,), 2> = shared();
             ring.init(1);
@@ -225,7 +225,7 @@ mod modules {
     mod min {}
     mod u8 {}
 
-    #[tma_kernel(protocol = trusted, threads = 32)]
+    #[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
     pub fn names_of_modules(out: Global<f32>) {
         let met: Barrier = shared();
         met.init(1);
@@ -243,7 +243,7 @@ fn main() {
     {
         use tma_runtime::prelude::*;
 
-        #[tma_kernel(protocol = trusted, threads = 32)]
+        #[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
         pub fn in_a_block(out: Global<u32>) {
             let met: Barrier = shared();
             met.init(1);

@@ -206,7 +206,7 @@ mod attention {
         }
     }
 
-    #[tma_kernel(protocol = trusted, threads = 128)]
+    #[tma_kernel(protocol = trusted("a sketch"), threads = 128)]
     pub fn one_warpgroup(blocks: u32, scale: f32) {
         let query: Queries = shared();
         let keys: Pipeline<(Half,), 2> = shared();

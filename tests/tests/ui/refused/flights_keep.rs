@@ -1,7 +1,7 @@
 //! What a multiplication under way has, nobody else has.
 use tma_runtime::prelude::*;
 
-#[tma_kernel(protocol = trusted, threads = 128)]
+#[tma_kernel(protocol = trusted("a sketch"), threads = 128)]
 pub fn releases_in_flight() {
     let ring: Pipeline<(Tile<f16, Shape2<64, 64>, Swizzle128>,), 4> = shared();
     let mut consumer = ring.consumer();
@@ -12,7 +12,7 @@ pub fn releases_in_flight() {
     flight.wait();
 }
 
-#[tma_kernel(protocol = trusted, threads = 128)]
+#[tma_kernel(protocol = trusted("a sketch"), threads = 128)]
 pub fn releases_the_next() {
     let ring: Pipeline<(Tile<f16, Shape2<64, 64>, Swizzle128>,), 4> = shared();
     let mut consumer = ring.consumer();

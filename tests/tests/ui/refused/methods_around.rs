@@ -99,7 +99,7 @@ mod pipeline {
         impl Slots for LoadingSlot<(Row,)> {}
         impl Slots for FullSlot<(Row,)> {}
 
-        #[tma_kernel(threads = 32, protocol = trusted)]
+        #[tma_kernel(threads = 32, protocol = trusted("a sketch"))]
         pub fn fills(src: TensorMap<Row>, out: Global<u32>) {
             let ring: Pipeline<(Row,), 4> = shared();
             ring.init(1);
@@ -114,7 +114,7 @@ mod pipeline {
             }
         }
 
-        #[tma_kernel(threads = 32, protocol = trusted)]
+        #[tma_kernel(threads = 32, protocol = trusted("a sketch"))]
         pub fn reads(out: Global<u32>) {
             let ring: Pipeline<(Row,), 4> = shared();
             ring.init(32);

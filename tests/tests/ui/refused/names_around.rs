@@ -67,7 +67,7 @@ mod imported_type {
     use std::sync::Barrier;
     use tma_runtime::prelude::*;
 
-    #[tma_kernel(protocol = trusted, threads = 32)]
+    #[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
     pub fn barrier_of_std() {
         let met: Barrier = shared();
         met.init(1);

@@ -17,13 +17,12 @@ mod renamed;
 mod statics;
 mod widen;
 
-use std::collections::HashSet;
-
 use tma_model::sync::Acquirer;
 
-use self::statics::Statics;
+pub(super) use self::statics::Statics;
 use super::facts::Facts;
 use super::lanes::Lanes;
+use super::quick::QuickSet;
 use super::run::{Choices, Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
@@ -57,17 +56,21 @@ struct Snapshot {
 }
 
 /// Tries to prove a kernel with so many steps, and counts the states and steps that it takes.
-pub(super) fn prove(input: &Input<'_>, terms: &mut Terms, left: &mut u64, states: &mut u32) -> Outcome {
-    let statics = Statics::of(&input.code);
+pub(super) fn prove(
+    (input, statics): (&Input<'_>, &Statics),
+    terms: &mut Terms,
+    left: &mut u64,
+    states: &mut u32,
+) -> Outcome {
     let choices = Choices { forks: true, ..Choices::default() };
     let mut run = Run::new(input, terms, choices, *left);
-    let outcome = all_states(&mut run, &statics, states);
+    let outcome = all_states(&mut run, statics, states);
     *left = run.budget;
     outcome
 }
 
 fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
-    let (mut seen, mut open) = (HashSet::new(), vec![]);
+    let (mut seen, mut open) = (QuickSet::default(), vec![]);
     loop {
         let end = follow(run);
         if std::env::var_os("TMA_PROOF").is_some() {
@@ -84,7 +87,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                if std::env::var_os("TMA_PROOF").is_some() { eprintln!("key {} steps left {}", key.len(), run.budget); }
+                if std::env::var_os("TMA_PROOF").is_some() { eprintln!("key {} steps left {}", key.len(), run.budget); if std::env::var("TMA_PROOF").as_deref() == Ok("2") { eprintln!("KEY {} {:?} FACTS {:?}", run.me().at, key, run.facts.listed().iter().map(|(t, a, b)| format!("{} {a} {b}", run.terms.show(*t))).collect::<Vec<_>>()); } }
                 let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
                     return Outcome::Budget;
                 };
@@ -96,7 +99,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                 }
             }
             Ok(()) | Err(Stop::Over) => {}
-            Err(Stop::Split(classes)) => return Outcome::Split(classes),
+            Err(Stop::Split(classes)) => return Outcome::Split(alike(run, classes)),
             Err(Stop::Budget) => return Outcome::Budget,
             Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
         }
@@ -110,10 +113,33 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
     }
 }
 
+/// The classes that a group parts into, also of groups in the same loops that have as many threads:
+/// they come to the same place.
+fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+    let me = run.me();
+    let Some(&first) = me.threads.first() else { return classes };
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let parted = classes.clone();
+    for other in &run.agents {
+        let is_alike = other.block == me.block
+            && other.threads.len() == me.threads.len()
+            && !other.is_done
+            && loops(other) == loops(me);
+        let Some(&others) = other.threads.first() else { continue };
+        let moved = |thread: &u32| (thread + others).checked_sub(first);
+        if is_alike && others != first {
+            let same = parted.iter().map(|class| class.iter().filter_map(moved).collect());
+            classes.extend(same);
+        }
+    }
+    classes
+}
+
 /// Goes on until all have ended or something is free: first the current group, and then always the
 /// one that has taken the fewest turns.
 fn follow(run: &mut Run<'_, '_>) -> Step {
-    let mut waits = vec![false; run.agents.len()];
+    // Of each group that waits, the news that it knew of.
+    let mut waits = vec![None; run.agents.len()];
     loop {
         let (mut any, mut turns) = (false, false);
         while !turns {
@@ -133,12 +159,9 @@ fn follow(run: &mut Run<'_, '_>) -> Step {
                 }
             }
         }
-        if any {
-            waits.fill(false);
-        } else {
-            waits[run.current] = true;
-        }
-        let ready = (0..run.agents.len()).filter(|&agent| !run.agents[agent].is_done && !waits[agent]);
+        waits[run.current] = (!any).then_some(run.news);
+        let ready = (0..run.agents.len())
+            .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.news));
         let next = ready.min_by(|&a, &b| {
             let turns = |agent: usize| run.agents[agent].turns.iter().map(|(_, turn)| *turn);
             turns(a).cmp(turns(b))

@@ -4,13 +4,14 @@
 //! become sums of a number of turns, and sums that grow become symbols; what was decided of them is
 //! said of what they have become, as far as it can be, and else forgotten.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::renamed::{Renaming, in_order, replace_all, symbol_of};
 use super::statics::Statics;
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::parted;
 use crate::check::protocol::linear::Linear;
+use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::{Node, Term, Terms};
@@ -127,7 +128,7 @@ fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
 /// Counters that are known become sums of turns.
 fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut of_depth: BTreeMap<usize, Vec<(i128, Moving)>> = BTreeMap::new();
-    let mut counted = HashSet::new();
+    let mut counted = QuickSet::default();
     for moving in counters(run, statics) {
         let scalar = run.terms.scalar(moving.term);
         match run.terms.int(moving.term) {
@@ -205,12 +206,12 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i1
 /// Sums that all have grown begin again, with other turns or another symbol.
 fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut all = vec![];
-    let mut held = HashSet::new();
+    let mut held = QuickSet::default();
     replace_all(run, &mut |_, term| {
         all.push(term);
         term
     });
-    let mut moving: HashSet<Term> =
+    let mut moving: QuickSet<Term> =
         counters(run, statics).into_iter().map(|moving| moving.term).collect();
     moving.extend(moved(run));
     // How many periods of a symbol's turns all have in common, and how much all sums of a term.
@@ -294,7 +295,7 @@ fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
 }
 
 /// Whether a term contains one of these, other than itself if it is the outermost.
-fn contains_any(terms: &Terms, term: Term, of: &HashSet<Term>, outermost: bool) -> bool {
+fn contains_any(terms: &Terms, term: Term, of: &QuickSet<Term>, outermost: bool) -> bool {
     !outermost && of.contains(&term)
         || terms.operands(term).into_iter().any(|operand| contains_any(terms, operand, of, false))
 }

@@ -1,0 +1,470 @@
+//! Which changes are tried, the likeliest first.
+
+use super::edit::{Edit, Gap, flipped, parity_of, plus, release};
+use super::places::{self, Opening, before_stmt};
+use crate::diag::mistake::{Place, Protocol, ProtocolRule as Rule, Repair};
+use crate::ir::{
+    BarrierOp, Block, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId, Span,
+    Stmt, StmtId, StmtKind, Sync, visit,
+};
+use crate::limits::WARP_THREADS;
+
+/// A change, and what is said of it.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) edit: Edit,
+    pub(super) repair: Repair,
+}
+
+/// A kernel and what is wrong with it.
+struct Search<'k> {
+    kernel: &'k Kernel,
+    found: &'k Protocol,
+    /// Every statement, in order, with the loop that it is in.
+    stmts: Vec<(&'k Stmt, Option<LocalId>)>,
+    all: Vec<Candidate>,
+}
+
+/// The candidates for a finding.
+pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
+    let mut stmts = vec![];
+    list(&kernel.body, None, &mut stmts);
+    let mut search = Search { kernel, found, stmts, all: vec![] };
+    match found.rule {
+        Rule::Fence => search.fences(),
+        Rule::NotVisible => {
+            search.insert(|_| Some(StmtKind::Fence(Fence::MbarrierInit)), Repair::InitFence);
+            search.meetings();
+        }
+        Rule::Race => {
+            search.meetings();
+            search.waits();
+        }
+        Rule::ReadBeforeWait => {
+            search.waits();
+            search.parities();
+            search.meetings();
+        }
+        Rule::Refill => {
+            search.groups();
+            search.waits_for_stores();
+            search.meetings();
+            search.waits();
+        }
+        Rule::Deadlock => {
+            search.announcements();
+            search.counts();
+            search.releases();
+            search.arrivals();
+            search.parities();
+        }
+        Rule::Bytes => search.bytes(),
+        Rule::Count => {
+            search.counts();
+            search.meetings();
+        }
+        Rule::Overrun => {
+            search.parities();
+            search.meetings();
+        }
+        Rule::Leak => {
+            search.waits_for_stores();
+            search.waits();
+        }
+        Rule::BlockGone => search.meetings(),
+        Rule::Parted => {}
+    }
+    search.moves();
+    search.all
+}
+
+/// What threads did, for the asynchronous proxy to see.
+pub(super) fn proxy_fence() -> StmtKind {
+    StmtKind::Fence(Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)))
+}
+
+fn list<'k>(block: &'k Block, variable: Option<LocalId>, into: &mut Vec<(&'k Stmt, Option<LocalId>)>) {
+    for stmt in &block.stmts {
+        into.push((stmt, variable));
+        let inside = match &stmt.kind {
+            StmtKind::For(inner) => Some(inner.variable),
+            StmtKind::While { .. } | StmtKind::Loop { .. } => None,
+            _ => variable,
+        };
+        visit::blocks(&stmt.kind).into_iter().for_each(|inner| list(inner, inside, into));
+    }
+}
+
+impl<'k> Search<'k> {
+    fn add(&mut self, edit: Edit, repair: Repair) {
+        self.all.push(Candidate { edit, repair });
+    }
+
+    fn add_insert(&mut self, at: &Opening, stmts: Vec<StmtKind>, repair: impl FnOnce(Place) -> Repair) {
+        self.add(Edit::Insert(at.gap, stmts), repair(at.place));
+    }
+
+    /// The statements that the finding is about, the one of the error first.
+    fn parties(&self) -> Vec<StmtId> {
+        std::iter::once(&self.found.step).chain(&self.found.others).map(|step| step.stmt).collect()
+    }
+
+    /// Whether a statement is written as it is, and no part of a pipeline's method.
+    fn is_written(&self, stmt: &Stmt) -> bool {
+        self.kernel.pipeline_call(stmt.origin).is_none()
+    }
+
+    /// Where a statement can be inserted, those next to what is wrong first.
+    fn openings(&self) -> Vec<Opening> {
+        places::openings(&self.kernel.body, &self.parties())
+    }
+
+    /// A proxy fence: before the meetings and arrivals behind the accesses, and elsewhere.
+    fn fences(&mut self) {
+        let accesses = self.found.others.first().map(|other| other.stmt);
+        let start = self.stmts.iter().position(|(stmt, _)| Some(stmt.id) == accesses).unwrap_or(0);
+        let orders: Vec<(usize, StmtId)> = self
+            .stmts
+            .iter()
+            .enumerate()
+            .filter(|(_, (stmt, _))| self.is_written(stmt) && tells_others(&stmt.kind))
+            .map(|(index, (stmt, _))| (index, stmt.id))
+            .collect();
+        let (earlier, later): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(index, _)| *index < start);
+        for (_, id) in later.into_iter().chain(earlier) {
+            if let Some((gap, place)) = before_stmt(&self.kernel.body, None, id) {
+                self.add(Edit::Insert(gap, vec![proxy_fence()]), Repair::Fence(place));
+            }
+        }
+        self.insert(|_| Some(proxy_fence()), Repair::Fence);
+    }
+
+    /// One statement at each opening.
+    fn insert(&mut self, kind: impl Fn(&Opening) -> Option<StmtKind>, repair: impl Fn(Place) -> Repair) {
+        for opening in self.openings() {
+            if let Some(kind) = kind(&opening) {
+                self.add_insert(&opening, vec![kind], &repair);
+            }
+        }
+    }
+
+    fn meetings(&mut self) {
+        let warps = self.found.others.iter().chain([&self.found.step]).flat_map(|step| &step.threads.threads);
+        let mut warps: Vec<u32> = warps.map(|thread| thread / WARP_THREADS).collect();
+        warps.dedup();
+        let mut kinds = vec![];
+        if warps.len() == 1 {
+            kinds.push(Sync::Warp);
+            kinds.push(Sync::Threads);
+        } else {
+            kinds.push(Sync::Threads);
+            kinds.push(Sync::Warp);
+        }
+        if self.found.launch.cluster != [1, 1, 1] {
+            kinds = vec![Sync::Cluster];
+        }
+        for sync in kinds {
+            self.insert(|_| Some(StmtKind::Sync(sync)), |place| Repair::Meet(sync, place));
+        }
+        if self.found.launch.cluster != [1, 1, 1]
+            && let Some(last) = self.kernel.body.stmts.last()
+        {
+            let place = Place::Behind(last.origin.span);
+            let edit = Edit::Insert(Gap::Behind(last.id), vec![StmtKind::Sync(Sync::Cluster)]);
+            self.add(edit, Repair::Meet(Sync::Cluster, place));
+        }
+    }
+
+    /// The barrier of the load that takes part.
+    fn barrier_of_load(&self) -> Option<(&'k Expr, Option<LocalId>)> {
+        let parties = self.parties();
+        self.stmts.iter().filter(|(stmt, _)| parties.contains(&stmt.id)).find_map(|(stmt, variable)| {
+            let barrier = match &stmt.kind {
+                StmtKind::TileCopy(copy) => load_barrier(&copy.kind),
+                StmtKind::BulkCopy(copy) => load_barrier(&copy.kind),
+                _ => None,
+            };
+            barrier.map(|barrier| (barrier, *variable))
+        })
+    }
+
+    /// A wait for the load: one that is there, again, or a new one.
+    fn waits(&mut self) {
+        let Some((barrier, variable)) = self.barrier_of_load() else { return };
+        let parity = parity_of(variable, barrier.span);
+        let op = BarrierOp::Wait { parity };
+        let wait = StmtKind::Barrier { barrier: barrier.clone(), op, scope: Scope::Block };
+        let (name, parity) = (self.words(barrier), self.parity_words(variable));
+        let repair = |at| Repair::Wait { barrier: name.clone(), parity: parity.clone(), at };
+        self.insert(|_| Some(wait.clone()), repair);
+    }
+
+    fn parity_words(&self, variable: Option<LocalId>) -> String {
+        variable.map_or("0".to_owned(), |variable| format!("{} & 1", self.kernel.local(variable).name))
+    }
+
+    /// How the source names a barrier.
+    fn words(&self, barrier: &Expr) -> Option<String> {
+        match &barrier.kind {
+            ExprKind::Shared(id) => {
+                let is_part = self.kernel.pipelines.iter().any(|ring| ring.parts().any(|part| part == *id));
+                (!is_part).then(|| self.kernel.shared_var(*id).name.clone())
+            }
+            ExprKind::Stage(stages, index) => {
+                let index = match &index.kind {
+                    ExprKind::Const(crate::ir::Const::Int(index)) => index.to_string(),
+                    ExprKind::Local(local) => self.kernel.local(*local).name.clone(),
+                    _ => return None,
+                };
+                self.words(stages).map(|stages| format!("{stages}[{index}]"))
+            }
+            _ => None,
+        }
+    }
+
+    fn waits_for_stores(&mut self) {
+        let wait = StmtKind::BulkWaitGroup { pending: 0, read_only: true };
+        let has_commit = self.stmts.iter().any(|(stmt, _)| matches!(stmt.kind, StmtKind::BulkCommitGroup));
+        // Behind the commit that is there, or with one.
+        let commits: Vec<&Stmt> = self
+            .stmts
+            .iter()
+            .map(|(stmt, _)| *stmt)
+            .filter(|stmt| matches!(stmt.kind, StmtKind::BulkCommitGroup))
+            .collect();
+        for commit in commits {
+            let edit = Edit::Insert(Gap::Behind(commit.id), vec![wait.clone()]);
+            let at = Place::Behind(commit.origin.span);
+            self.add(edit, Repair::WaitForStores { commit: false, at });
+        }
+        if has_commit {
+            return;
+        }
+        for opening in self.openings() {
+            let stmts = vec![StmtKind::BulkCommitGroup, wait.clone()];
+            self.add_insert(&opening, stmts, |at| Repair::WaitForStores { commit: true, at });
+        }
+    }
+
+    /// Fewer groups that may stay open.
+    fn groups(&mut self) {
+        for (stmt, _) in self.stmts.clone() {
+            if let StmtKind::BulkWaitGroup { pending, read_only } = stmt.kind {
+                for groups in (0..pending).rev() {
+                    let kind = StmtKind::BulkWaitGroup { pending: groups, read_only };
+                    let at = stmt.origin.span;
+                    self.add(Edit::Replace(stmt.id, Box::new(kind)), Repair::Pending { at, groups });
+                }
+            }
+        }
+    }
+
+    /// The statements that are operations on barriers of this one's kind, with the barrier.
+    fn operations(&self) -> Vec<(&'k Stmt, &'k Expr, &'k BarrierOp, Option<LocalId>)> {
+        let operation = |(stmt, variable): &(&'k Stmt, Option<LocalId>)| match &stmt.kind {
+            StmtKind::Barrier { barrier, op, .. } => Some((*stmt, barrier, op, *variable)),
+            _ => None,
+        };
+        self.stmts.iter().filter_map(operation).collect()
+    }
+
+    /// The barrier that is waited for in vain.
+    fn awaited(&self) -> Option<&'k Expr> {
+        let operations = self.operations();
+        operations.iter().find(|(stmt, ..)| stmt.id == self.found.step.stmt).map(|(_, barrier, ..)| *barrier)
+    }
+
+    /// `arrive_expect_tx` for `expect_tx`.
+    fn announcements(&mut self) {
+        for (stmt, barrier, op, _) in self.operations() {
+            if let BarrierOp::ExpectTx { bytes } = op
+                && let StmtKind::Barrier { scope, .. } = stmt.kind
+            {
+                let op = BarrierOp::ArriveExpectTx { bytes: bytes.clone() };
+                let kind = StmtKind::Barrier { barrier: barrier.clone(), op, scope };
+                self.add(Edit::Replace(stmt.id, Box::new(kind)), Repair::ArriveToo(stmt.origin.span));
+            }
+        }
+    }
+
+    /// Other counts: as many arrivals as came, or as there are threads that arrive.
+    fn counts(&mut self) {
+        let Some(counts) = self.found.counts else { return };
+        let threads = u32::try_from(self.found.step.threads.threads.len()).unwrap_or(u32::MAX);
+        let mut tries =
+            vec![self.found.step.threads.all, counts.expected.saturating_sub(counts.pending), threads];
+        tries.retain(|count| *count > 0 && *count != counts.expected);
+        tries.dedup();
+        let named = self.awaited().and_then(root);
+        for (stmt, barrier, op, _) in self.operations() {
+            let BarrierOp::Init { count } = op else { continue };
+            // Of a pipeline the user gives the count of the empty barriers alone.
+            let is_full = self.kernel.pipelines.iter().any(|ring| root(barrier) == Some(ring.full));
+            if is_full || named.is_some() && root(barrier) != named {
+                continue;
+            }
+            for &number in &tries {
+                let count = Expr {
+                    kind: ExprKind::Const(crate::ir::Const::Int(i128::from(number))),
+                    ..count.clone()
+                };
+                let kind = StmtKind::Barrier {
+                    barrier: barrier.clone(),
+                    op: BarrierOp::Init { count },
+                    scope: Scope::Block,
+                };
+                let repair = Repair::Count { at: stmt.origin.span, count: number };
+                self.add(Edit::Replace(stmt.id, Box::new(kind)), repair);
+            }
+        }
+    }
+
+    /// Releases of slots that a consumer waits for.
+    fn releases(&mut self) {
+        let Some(empty) = self.awaited().and_then(root) else { return };
+        let Some(ring) = self.kernel.pipelines.iter().find(|ring| ring.empty == empty) else { return };
+        for (stmt, barrier, op, _) in self.operations() {
+            if !matches!(op, BarrierOp::Wait { .. }) || root(barrier) != Some(ring.full) {
+                continue;
+            }
+            for by_lane in [true, false] {
+                let edit = Edit::Insert(Gap::AtEnd(stmt.id), release(barrier, [ring.full, empty], by_lane));
+                self.add(edit, Repair::Release { waited: stmt.origin.span, by_lane });
+            }
+        }
+    }
+
+    /// Arrivals at the barrier that is waited for.
+    fn arrivals(&mut self) {
+        let Some(barrier) = self.awaited() else { return };
+        let Some(name) = self.words(barrier) else { return };
+        let arrive =
+            StmtKind::Barrier { barrier: barrier.clone(), op: BarrierOp::Arrive, scope: Scope::Block };
+        self.insert(|_| Some(arrive.clone()), |at| Repair::Arrive { barrier: name.clone(), at });
+    }
+
+    /// What is announced, by as much more as was copied.
+    fn bytes(&mut self) {
+        let Some(counts) = self.found.counts else { return };
+        let (Ok(received), Ok(expected)) =
+            (i64::try_from(counts.received_bytes), i64::try_from(counts.expected_bytes))
+        else {
+            return;
+        };
+        let more = received - expected;
+        for (stmt, barrier, op, _) in self.operations() {
+            let (BarrierOp::ArriveExpectTx { bytes } | BarrierOp::ExpectTx { bytes }) = op else { continue };
+            if more == 0 || !self.is_written(stmt) {
+                continue;
+            }
+            let bytes = plus(bytes, more);
+            let op = match op {
+                BarrierOp::ExpectTx { .. } => BarrierOp::ExpectTx { bytes },
+                _ => BarrierOp::ArriveExpectTx { bytes },
+            };
+            let StmtKind::Barrier { scope, .. } = stmt.kind else { continue };
+            let kind = StmtKind::Barrier { barrier: barrier.clone(), op, scope };
+            let repair = Repair::Bytes { at: stmt.origin.span, more };
+            self.add(Edit::Replace(stmt.id, Box::new(kind)), repair);
+        }
+    }
+
+    /// The other parity at each wait.
+    fn parities(&mut self) {
+        for (stmt, barrier, op, variable) in self.operations() {
+            let BarrierOp::Wait { parity } = op else { continue };
+            if !self.is_written(stmt) {
+                continue;
+            }
+            let StmtKind::Barrier { scope, .. } = stmt.kind else { continue };
+            let at = stmt.origin.span;
+            let wait = |parity| {
+                let op = BarrierOp::Wait { parity };
+                Edit::Replace(stmt.id, Box::new(StmtKind::Barrier { barrier: barrier.clone(), op, scope }))
+            };
+            self.add(wait(flipped(parity)), Repair::Parity(at));
+            if variable.is_some() {
+                let words = self.parity_words(variable);
+                self.add(wait(parity_of(variable, at)), Repair::ParityOf { at, parity: words });
+            }
+        }
+    }
+
+    /// Each step of synchronisation one statement earlier or later, or behind what it is inside.
+    fn moves(&mut self) {
+        let mut all: Vec<(StmtId, Span, Gap, Place)> = vec![];
+        self.moves_in(&self.kernel.body, None, &mut all);
+        let parties = self.parties();
+        // Those that take part first.
+        all.sort_by_key(|(stmt, ..)| !parties.contains(stmt));
+        for (stmt, from, gap, to) in all {
+            self.add(Edit::Move(stmt, gap), Repair::Move { from, to });
+        }
+    }
+
+    fn moves_in(&self, block: &Block, around: Option<&Stmt>, all: &mut Vec<(StmtId, Span, Gap, Place)>) {
+        for (index, stmt) in block.stmts.iter().enumerate() {
+            if is_step(&stmt.kind) && self.is_written(stmt) {
+                let from = stmt.origin.span;
+                let mut add = |gap: Gap, place| all.push((stmt.id, from, gap, place));
+                if let Some(around) = around {
+                    add(Gap::Behind(around.id), Place::Behind(around.origin.span));
+                }
+                let neighbours = [index.checked_sub(1), Some(index + 1)];
+                let [before, behind] = neighbours.map(|at| at.and_then(|at| block.stmts.get(at)));
+                if let Some(before) = before.filter(|before| self.is_written(before)) {
+                    add(Gap::Before(before.id), Place::Before(before.origin.span));
+                }
+                if let Some(behind) = behind.filter(|behind| self.is_written(behind)) {
+                    add(Gap::Behind(behind.id), Place::Behind(behind.origin.span));
+                }
+            }
+            for inner in visit::blocks(&stmt.kind) {
+                self.moves_in(inner, Some(stmt), all);
+            }
+        }
+    }
+}
+
+/// Whether a statement orders others.
+fn is_step(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Fence(_)
+            | StmtKind::Sync(_)
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Barrier {
+                op: BarrierOp::Wait { .. } | BarrierOp::Arrive | BarrierOp::ArriveExpectTx { .. },
+                ..
+            }
+    )
+}
+
+/// Whether others learn by a statement of what its threads have done.
+fn tells_others(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::Barrier { op: BarrierOp::Arrive | BarrierOp::ArriveToken { .. }, .. }
+    )
+}
+
+fn load_barrier<P>(kind: &CopyKind<P>) -> Option<&Expr> {
+    match kind {
+        CopyKind::Load { barrier, .. } => Some(barrier),
+        CopyKind::Store { .. } | CopyKind::Reduce { .. } | CopyKind::Prefetch => None,
+    }
+}
+
+/// The shared variable that a barrier is, or is one of.
+fn root(barrier: &Expr) -> Option<SharedId> {
+    match &barrier.kind {
+        ExprKind::Shared(id) => Some(*id),
+        ExprKind::Stage(stages, _) => root(stages),
+        ExprKind::Remote(thing, _) => root(thing),
+        _ => None,
+    }
+}

@@ -1,0 +1,73 @@
+//! The missing step: of the changes that somebody may make to a wrong kernel, the first with which
+//! it is right.
+//!
+//! Nothing is guessed. Each candidate is made in a copy of the kernel, and checked and judged as the
+//! kernel itself was. Only a wrong kernel is searched, and only for so many steps.
+
+mod candidates;
+mod edit;
+mod places;
+
+use self::candidates::{Candidate, candidates};
+use super::explore::{Budget, Judgement, Verdict, judge};
+use super::finding::Why;
+use crate::check::{CheckedKernel, check};
+use crate::diag::mistake::{Protocol, Repair};
+use crate::diag::{Diagnostic, Sink};
+use crate::ir::Kernel;
+
+/// How many changes are tried.
+const MOST_CANDIDATES: usize = 48;
+/// How much is looked at for all of them, as a multiple of what is looked at for the kernel.
+const BUDGETS: u64 = 6;
+
+/// What was found of a kernel with this budget, with the step that is missing where there is one.
+pub fn with_missing_step(kernel: &CheckedKernel, found: Box<Diagnostic>, budget: Budget) -> Box<Diagnostic> {
+    let Some(protocol) = found.protocol() else { return found };
+    match search(kernel.kernel(), protocol, budget) {
+        Some(repair) => {
+            let protocol = Protocol { repair: Some(repair), ..protocol.clone() };
+            Box::new(Diagnostic::new(protocol, found.span))
+        }
+        None => found,
+    }
+}
+
+fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
+    let mut left = budget.0.saturating_mul(BUDGETS);
+    let all = candidates(kernel, found).into_iter().take(MOST_CANDIDATES);
+    let mut second = None;
+    for Candidate { edit, repair } in all {
+        let Ok(changed) = check(edit::applied(kernel, &edit), &mut Sink::default()) else { continue };
+        let Judgement { verdict, steps, .. } = judge(&changed, Budget(budget.0.min(left)));
+        left = left.saturating_sub(steps);
+        match verdict {
+            Verdict::Proved | Verdict::CheckedUpTo(_) => return Some(repair),
+            // As right as can be told.
+            Verdict::NotDecided(doubts) if doubts.iter().all(|doubt| is_harmless(doubt.why)) => {
+                second = second.or(Some(repair));
+            }
+            Verdict::NotDecided(_) | Verdict::Broken(_) => {}
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    second
+}
+
+/// Whether a reason for doubt says nothing of what was found.
+fn is_harmless(why: Why) -> bool {
+    match why {
+        Why::Counting | Why::Poll | Why::Maps | Why::Unwritten | Why::Together | Why::Cut => true,
+        Why::Operand
+        | Why::Condition
+        | Why::Address
+        | Why::Data
+        | Why::Infeasible
+        | Why::Launch
+        | Why::Budget
+        | Why::Cluster
+        | Why::Trusted => false,
+    }
+}

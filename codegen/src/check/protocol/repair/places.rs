@@ -1,0 +1,78 @@
+//! Places for new statements: between lines of the source, next to what is wrong.
+
+use super::edit::Gap;
+use crate::diag::mistake::Place;
+use crate::ir::{Block, Stmt, StmtId, visit};
+
+/// A place for a new statement.
+pub(super) struct Opening {
+    pub(super) gap: Gap,
+    pub(super) place: Place,
+    /// How far it is from what is wrong, in blocks around it.
+    distance: u32,
+}
+
+/// Where a statement can be inserted, those next to what is wrong first: before and behind the lines
+/// of what takes part, and of the blocks that it is in.
+pub(super) fn openings(body: &Block, parties: &[StmtId]) -> Vec<Opening> {
+    let mut all: Vec<Opening> = vec![];
+    open(body, None, parties, &mut all);
+    all.sort_by_key(|opening| opening.distance);
+    all
+}
+
+/// The openings of a block inside a statement; how far in the next of the parties is.
+fn open(block: &Block, around: Option<&Stmt>, parties: &[StmtId], all: &mut Vec<Opening>) -> Option<u32> {
+    let mut nearest: Option<u32> = None;
+    for (index, stmt) in block.stmts.iter().enumerate() {
+        let inside = visit::blocks(&stmt.kind).into_iter();
+        let inside: Vec<_> = inside.filter_map(|inner| open(inner, Some(stmt), parties, all)).collect();
+        let own = parties.contains(&stmt.id).then_some(0);
+        let Some(depth) = inside.into_iter().map(|depth| depth + 1).chain(own).min() else { continue };
+        nearest = Some(nearest.map_or(depth, |nearest| nearest.min(depth)));
+        let places =
+            [before(block, index, around), behind(block, index, around), at_end(block, index, around)];
+        for ((gap, place), rank) in places.into_iter().flatten().zip(0..) {
+            all.push(Opening { gap, place, distance: 3 * depth + rank });
+        }
+    }
+    nearest
+}
+
+/// The gap before the line that the statement at `index` begins in, if it begins one.
+fn before(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
+    let line = block.stmts.get(index)?.origin.span.first_line();
+    let first = block.stmts[..index].iter().rposition(|stmt| stmt.origin.span.last_line() < line);
+    let first = block.stmts.get(first.map_or(0, |before| before + 1))?;
+    let is_alone = around.is_none_or(|around| around.origin.span.first_line() < line);
+    let span = first.origin.span;
+    (is_alone && span.first_line() == line).then_some((Gap::Before(first.id), Place::Before(span)))
+}
+
+/// The gap behind the line that the statement at `index` ends in.
+fn behind(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
+    let line = block.stmts.get(index)?.origin.span.last_line();
+    let next = block.stmts[index..].iter().position(|stmt| stmt.origin.span.first_line() > line);
+    let last = block.stmts.get(next.map_or(block.stmts.len(), |next| index + next).checked_sub(1)?)?;
+    let is_alone = around.is_none_or(|around| line < around.origin.span.last_line());
+    let span = last.origin.span;
+    (is_alone && span.last_line() == line).then_some((Gap::Behind(last.id), Place::Behind(span)))
+}
+
+/// The gap at the end of the block, if that is not just behind the statement.
+fn at_end(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
+    let (stmt, last) = (block.stmts.get(index)?, block.stmts.last()?);
+    let is_alone = around.is_none_or(|around| last.origin.span.last_line() < around.origin.span.last_line());
+    let is_other = last.origin.span.last_line() > stmt.origin.span.last_line();
+    (is_alone && is_other).then_some((Gap::AtEnd(stmt.id), Place::AtEnd(stmt.origin.span)))
+}
+
+/// The gap before the line of a statement, wherever it is.
+pub(super) fn before_stmt(block: &Block, around: Option<&Stmt>, id: StmtId) -> Option<(Gap, Place)> {
+    if let Some(index) = block.stmts.iter().position(|stmt| stmt.id == id) {
+        return before(block, index, around);
+    }
+    block.stmts.iter().find_map(|stmt| {
+        visit::blocks(&stmt.kind).into_iter().find_map(|inner| before_stmt(inner, Some(stmt), id))
+    })
+}

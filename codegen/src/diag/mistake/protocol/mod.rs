@@ -1,0 +1,390 @@
+//! The protocol of barriers: waits that never end, accesses that nothing orders.
+
+mod repair;
+mod who;
+
+use std::fmt;
+
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::ir::Axis;
+
+pub(crate) use repair::{Place, Repair};
+pub(crate) use who::{Act, Step, Threads};
+
+/// A kernel whose threads do not synchronise as they have to.
+#[derive(Clone, Debug)]
+pub(crate) struct Protocol {
+    pub(crate) rule: ProtocolRule,
+    /// The barrier or the memory that it is about.
+    pub(crate) subject: Option<Subject>,
+    /// What the barrier counts.
+    pub(crate) counts: Option<Counts>,
+    /// What is wrong, where it is reported.
+    pub(crate) step: Step,
+    /// What else takes part.
+    pub(crate) others: Vec<Step>,
+    /// A launch that shows it.
+    pub(crate) launch: Counterexample,
+    /// One step with which the kernel is right, if there is one.
+    pub(crate) repair: Option<Repair>,
+}
+
+/// Numbers with which a kernel goes wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counterexample {
+    /// What each number is of.
+    pub numbers: Vec<(Given, i128)>,
+    /// Blocks of the cluster along x, y and z.
+    pub cluster: [u32; 3],
+}
+
+/// What a launch or the data brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A scalar parameter of this name.
+    Param(String),
+    /// The number of elements of a slice.
+    Len(String),
+    /// An element of a slice, by index.
+    Element(String, i128),
+    /// The extent of the grid, in blocks.
+    GridDim(Axis),
+    /// The place of a block in the grid.
+    BlockIdx(Axis),
+    /// The place of a cluster in the grid of clusters.
+    ClusterIdx(Axis),
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axis = |axis: Axis| match axis {
+            Axis::X => 'x',
+            Axis::Y => 'y',
+            Axis::Z => 'z',
+        };
+        match self {
+            Self::Param(name) => f.write_str(name),
+            Self::Len(name) => write!(f, "{name}.len()"),
+            Self::Element(name, index) => write!(f, "{name}[{index}]"),
+            Self::GridDim(along) => write!(f, "grid_dim().{}", axis(*along)),
+            Self::BlockIdx(along) => write!(f, "block_idx().{}", axis(*along)),
+            Self::ClusterIdx(along) => write!(f, "cluster_idx().{}", axis(*along)),
+        }
+    }
+}
+
+/// The rule that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum ProtocolRule {
+    /// Threads wait for what never comes.
+    Deadlock,
+    /// A phase expects other bytes than are copied.
+    Bytes,
+    /// A barrier gets other arrivals than it counts.
+    Count,
+    /// Two accesses that nothing orders.
+    Race,
+    /// A read of what a load brings, without a wait for it.
+    ReadBeforeWait,
+    /// A load, or a write, into what may still be read.
+    Refill,
+    /// Accesses of threads and copies in order, but without a proxy fence between.
+    Fence,
+    /// A barrier used where its initialisation need not be visible.
+    NotVisible,
+    /// A wait that may be overrun.
+    Overrun,
+    /// A copy still under way when its thread or block ends.
+    Leak,
+    /// A block that may end while others use its shared memory.
+    BlockGone,
+    /// Threads that do not come to a meeting as others do.
+    Parted,
+}
+
+/// A shared variable, as the source names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    /// Which of several it is.
+    pub(crate) stage: Option<u32>,
+    /// What it is to a pipeline of this name.
+    pub(crate) part: Option<RingPart>,
+}
+
+/// What belongs to the stages of a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RingPart {
+    Tile,
+    Full,
+    Empty,
+}
+
+impl Subject {
+    fn text(&self) -> String {
+        let Self { name, stage, part } = self;
+        match (part, stage) {
+            (Some(RingPart::Full | RingPart::Empty | RingPart::Tile), Some(stage)) => {
+                format!("stage {stage} of `{name}`")
+            }
+            (None, Some(stage)) => format!("`{name}[{stage}]`"),
+            (_, None) => format!("`{name}`"),
+        }
+    }
+}
+
+/// What an mbarrier counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) phase: u32,
+    pub(crate) pending: u32,
+    pub(crate) expected: u32,
+    pub(crate) expected_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+impl Protocol {
+    pub(super) fn text(&self) -> Text {
+        let subject = self.subject.as_ref().map_or("shared memory".to_owned(), Subject::text);
+        let barrier = self.subject.as_ref().map_or("the barrier".to_owned(), Subject::text);
+        let who = self.step.threads.name();
+        let (turn, does) = (self.step.turn(), self.step.verb());
+        let (code, message, help) = match self.rule {
+            ProtocolRule::Deadlock => (
+                Code::Deadlock,
+                format!("{}{turn}{}", self.waiting(), self.lacking()),
+                "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. in turn",
+            ),
+            ProtocolRule::Bytes => (
+                Code::PhaseBytes,
+                self.bytes(&barrier),
+                "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`",
+            ),
+            ProtocolRule::Count => (
+                Code::PhaseArrivals,
+                format!("{who} {}{turn}{}", self.miscounted(&barrier), self.counted()),
+                "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase before \
+                 the next one's",
+            ),
+            ProtocolRule::Race => (
+                Code::SharedRace,
+                format!("{who} {does} {subject}{turn}, and nothing orders this behind {}", self.other()),
+                "`sync_threads()`, or an arrival and a wait at a barrier, between the two",
+            ),
+            ProtocolRule::ReadBeforeWait => (
+                Code::ReadBeforeWait,
+                format!("{who} {does} {subject}{turn}, which a copy may not have filled yet"),
+                "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it",
+            ),
+            ProtocolRule::Refill => (
+                Code::EarlyRefill,
+                format!("{who} {does} {subject}{turn}, which may still be in use{}", self.user()),
+                "let this wait until all that use it have arrived at a barrier, met, or waited for their copies",
+            ),
+            ProtocolRule::Fence => (
+                Code::MissingFence,
+                format!(
+                    "{who} {does} {subject}{turn}, and no proxy fence lies between this and {}",
+                    self.other()
+                ),
+                "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
+            ),
+            ProtocolRule::NotVisible => (
+                Code::BarrierInit,
+                format!(
+                    "{who} {}{turn}, and its initialisation need not be visible there",
+                    self.using(&barrier)
+                ),
+                "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
+                 `sync_threads()`, or `sync_cluster()` for other blocks'",
+            ),
+            ProtocolRule::Overrun if self.step.does == Act::WaitAgain => (
+                Code::Overrun,
+                format!(
+                    "{who} {} again{turn} for a phase of {barrier} that is over: the wait passes at once, although \
+                     the next phase is under way or complete",
+                    if self.step.threads.threads.len() == 1 { "waits" } else { "wait" }
+                ),
+                "let waits take the parities 0, 1, 0, .. in turn, one for each phase: a `Phase` and `wait_next` count them",
+            ),
+            ProtocolRule::Overrun => (
+                Code::Overrun,
+                format!(
+                    "a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"
+                ),
+                "let whoever waits arrive, there or elsewhere, before the next phase can complete",
+            ),
+            ProtocolRule::Leak => (
+                Code::OpenCopy,
+                format!("{who} {does}{turn}, and nobody waits for it before the end"),
+                "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
+                 barrier of a load",
+            ),
+            ProtocolRule::BlockGone => (
+                Code::BlockGone,
+                format!("{who} {does}{turn}, which may have ended"),
+                "`sync_cluster()` at the end of the kernel",
+            ),
+            ProtocolRule::Parted => (
+                Code::PartedMeeting,
+                format!("{who} {does}{turn}, and others do not"),
+                "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`",
+            ),
+        };
+        let mut text = Text::new(code, message);
+        for other in &self.others {
+            text = text.label(other.at, other.text());
+        }
+        if !self.launch.numbers.is_empty() {
+            let numbers: Vec<_> =
+                self.launch.numbers.iter().map(|(given, number)| format!("`{given}` = {number}")).collect();
+            text = text.note(format!("it happens with {}", numbers.join(", ")));
+        }
+        text.help(self.repair.as_ref().map_or_else(|| help.to_owned(), Repair::text))
+    }
+
+    /// Who waits forever, and for what.
+    fn waiting(&self) -> String {
+        let (who, does) = (self.step.threads.name(), self.step.verb());
+        match &self.subject {
+            Some(subject) if self.counts.is_some() => {
+                let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
+                format!("{who} {verb} forever for {}", subject.text())
+            }
+            _ => format!("{who} {does} forever"),
+        }
+    }
+
+    /// What is done with a barrier.
+    fn using(&self, barrier: &str) -> String {
+        let verb = |one: &'static str, all: &'static str| {
+            if self.step.threads.threads.len() == 1 { one } else { all }
+        };
+        match self.step.does {
+            Act::Arrive => format!("{} at {barrier}", verb("arrives", "arrive")),
+            Act::Wait => format!("{} for {barrier}", verb("waits", "wait")),
+            Act::Announce => format!("{} bytes to {barrier}", verb("announces", "announce")),
+            Act::AnnounceAndArrive => {
+                format!("{} bytes to {barrier}, and arrives", verb("announces", "announce"))
+            }
+            Act::IssueCopyThere => format!("issues a copy that completes on {barrier}"),
+            _ => format!("{}: {barrier}", self.step.verb()),
+        }
+    }
+
+    /// What else takes part, as an access.
+    fn other(&self) -> String {
+        let Some(other) = self.others.first() else { return "another access".to_owned() };
+        let who = other.threads.name();
+        match other.does {
+            Act::Read => format!("what {who} read there"),
+            Act::Write => format!("what {who} wrote there"),
+            Act::StartReading => format!("an operation of {who} that reads there"),
+            Act::StartWriting => format!("a copy of {who} into it"),
+            _ => format!("what {who} did there"),
+        }
+    }
+
+    /// Who may still use the memory.
+    fn user(&self) -> String {
+        let Some(other) = self.others.first() else { return String::new() };
+        let who = other.threads.name();
+        match other.does {
+            Act::Read => format!(": {who} may read it later than this"),
+            Act::StartReading => format!(": an operation of {who} may read it later than this"),
+            Act::StartWriting => format!(": a copy of {who} may fill it later than this"),
+            _ => String::new(),
+        }
+    }
+
+    /// What a barrier lacks.
+    fn lacking(&self) -> String {
+        let (Some(subject), Some(counts)) = (&self.subject, self.counts) else { return String::new() };
+        let Counts { phase, pending, expected, .. } = counts;
+        let came = expected.saturating_sub(pending);
+        match (subject.part, came) {
+            (Some(RingPart::Full), 0) => ": nobody fills it".to_owned(),
+            (Some(RingPart::Empty), 0) => ": nobody releases it".to_owned(),
+            (Some(RingPart::Empty), _) => format!(": it gets {came} of {expected} releases"),
+            (_, 0) => format!(": nobody arrives there in phase {phase}"),
+            (_, _) => format!(": it gets {came} of the {expected} arrivals of phase {phase}"),
+        }
+    }
+
+    /// Which bytes do not balance.
+    fn bytes(&self, barrier: &str) -> String {
+        let Some(Counts { phase, expected_bytes, received_bytes, .. }) = self.counts else {
+            return format!("{barrier} is announced other bytes than are copied");
+        };
+        match (expected_bytes, received_bytes) {
+            (0, more) => {
+                format!("copies bring {barrier} {more} bytes in phase {phase}, and none are announced for it")
+            }
+            (all, 0) => {
+                format!("{barrier} is announced {all} bytes in phase {phase}, and no copy brings any")
+            }
+            (all, some) => {
+                format!("{barrier} is announced {all} bytes in phase {phase}, and copies bring {some}")
+            }
+        }
+    }
+
+    /// What is done to a barrier that it does not allow.
+    fn miscounted(&self, barrier: &str) -> String {
+        let many = self.step.threads.threads.len() != 1;
+        let verb = |one: &'static str, all: &'static str| if many { all } else { one };
+        let part = self.subject.as_ref().and_then(|subject| subject.part);
+        match (self.step.does, part) {
+            (Act::ArriveTooOften | Act::Arrive, Some(RingPart::Empty)) => {
+                format!("{} {barrier} more often than it counts", verb("releases", "release"))
+            }
+            (Act::ArriveTooOften | Act::Arrive, _) => {
+                format!("{} at {barrier} more often than a phase counts", verb("arrives", "arrive"))
+            }
+            (Act::ArriveEarly, Some(RingPart::Empty)) => {
+                format!(
+                    "{} {barrier} again before anybody has waited for the last release",
+                    verb("releases", "release")
+                )
+            }
+            (Act::ArriveEarly, Some(RingPart::Full)) => {
+                format!(
+                    "{} {barrier} again before anybody has waited for the last filling",
+                    verb("fills", "fill")
+                )
+            }
+            (Act::ArriveEarly, _) => {
+                format!(
+                    "{} at {barrier} before anybody has waited for the last phase",
+                    verb("arrives", "arrive")
+                )
+            }
+            (Act::InitialiseAgain, _) => {
+                format!("{} {barrier} again, which is in use", verb("initialises", "initialise"))
+            }
+            (Act::InitialiseTogether, _) => format!("initialise {barrier} at the same time: one thread may"),
+            (Act::Beyond, _) => {
+                let (verb, name) = (verb("uses", "use"), self.subject.as_ref().map_or(barrier, |all| &all.name));
+                format!("{verb} a stage of `{name}` that is not there")
+            }
+            (Act::WaitWithOther, _) => {
+                format!("{} at {barrier} with the state of another barrier", verb("waits", "wait"))
+            }
+            (_, _) => format!("{}: {barrier} does not allow it", self.step.verb()),
+        }
+    }
+
+    /// How often it may be done.
+    fn counted(&self) -> String {
+        let Some(Counts { expected, .. }) = self.counts else { return String::new() };
+        let is_release =
+            self.subject.as_ref().is_some_and(|subject| matches!(subject.part, Some(RingPart::Empty)));
+        match (is_release, expected) {
+            (true, 1) => ": one release makes it empty".to_owned(),
+            (true, _) => format!(": {expected} releases make it empty"),
+            (false, 1) => ": one arrival completes a phase".to_owned(),
+            (false, _) => format!(": {expected} arrivals complete a phase"),
+        }
+    }
+}

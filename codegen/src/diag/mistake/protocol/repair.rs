@@ -1,0 +1,127 @@
+//! The step that a kernel lacks, where the checker has found one.
+
+use crate::ir::{Span, Sync};
+
+/// Where in the source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Before this statement.
+    Before(Span),
+    /// Behind this one, with all that is inside it.
+    Behind(Span),
+    /// At the end of the block that this statement is in.
+    AtEnd(Span),
+}
+
+impl Place {
+    fn text(self) -> String {
+        match self {
+            Self::Before(span) => format!("before line {}", span.first_line()),
+            Self::Behind(span) if span.first_line() == span.last_line() => {
+                format!("behind line {}", span.last_line())
+            }
+            Self::Behind(span) => format!("behind lines {} to {}", span.first_line(), span.last_line()),
+            Self::AtEnd(span) => format!("at the end of the block of line {}", span.first_line()),
+        }
+    }
+}
+
+/// A change with which the checker accepts the kernel.
+#[derive(Clone, Debug)]
+pub(crate) enum Repair {
+    /// A proxy fence.
+    Fence(Place),
+    /// A fence behind initialisations.
+    InitFence(Place),
+    /// A meeting.
+    Meet(Sync, Place),
+    /// A wait for a barrier; none if its name is not known, such as that of a pipeline's.
+    Wait { barrier: Option<String>, parity: String, at: Place },
+    /// An arrival at a barrier.
+    Arrive { barrier: String, at: Place },
+    /// The release of the slot that a consumer has waited for there, by all its threads or by one
+    /// lane after they have met.
+    Release { waited: Span, by_lane: bool },
+    /// A wait until the stores of a thread are read, and before it the end of their group.
+    WaitForStores { commit: bool, at: Place },
+    /// Another number of groups that may be open.
+    Pending { at: Span, groups: u32 },
+    /// Another count for a barrier.
+    Count { at: Span, count: u32 },
+    /// More or fewer bytes.
+    Bytes { at: Span, more: i64 },
+    /// The other parity.
+    Parity(Span),
+    /// This parity.
+    ParityOf { at: Span, parity: String },
+    /// `arrive_expect_tx` where only bytes are announced.
+    ArriveToo(Span),
+    /// A step that is there, elsewhere.
+    Move { from: Span, to: Place },
+}
+
+impl Repair {
+    /// What to write.
+    pub(super) fn text(&self) -> String {
+        let insert = |words: &str, at: &Place| format!("insert `{words}` {}", at.text());
+        let step = match self {
+            Self::Fence(at) => insert("fence_proxy_async();", at),
+            Self::InitFence(at) => insert("fence_barrier_init();", at),
+            Self::Meet(sync, at) => insert(word(*sync), at),
+            Self::Wait { barrier: Some(barrier), parity, at } => {
+                insert(&format!("{barrier}.wait({parity});"), at)
+            }
+            Self::Wait { barrier: None, parity, at } => {
+                format!("wait for parity {parity} of the copy's barrier {}", at.text())
+            }
+            Self::Arrive { barrier, at } => insert(&format!("{barrier}.arrive();"), at),
+            Self::Release { waited, by_lane: false } => format!(
+                "release the slot that is waited for in line {}, with `slot.release()` in each thread at the end of \
+                 that block",
+                waited.first_line()
+            ),
+            Self::Release { waited, by_lane: true } => format!(
+                "release the slot that is waited for in line {}, at the end of that block: `sync_warp(); if \
+                 lane_idx() == 0 {{ slot.release(); }}`",
+                waited.first_line()
+            ),
+            Self::WaitForStores { commit: false, at } => insert("bulk_wait_group_read::<0>();", at),
+            Self::WaitForStores { commit: true, at } => {
+                insert("bulk_commit_group(); bulk_wait_group_read::<0>();", at)
+            }
+            Self::Pending { at, groups } => {
+                let noun = if *groups == 1 { "group" } else { "groups" };
+                format!("let no more than {groups} {noun} stay open in line {}", at.first_line())
+            }
+            Self::Count { at, count } => format!("initialise it with {count} in line {}", at.first_line()),
+            Self::Bytes { at, more } => format!(
+                "announce {} bytes {} in line {}",
+                more.unsigned_abs(),
+                if *more > 0 { "more" } else { "fewer" },
+                at.first_line()
+            ),
+            Self::Parity(at) => format!("wait for the other parity in line {}", at.first_line()),
+            Self::ParityOf { at, parity } => {
+                format!("wait for parity `{parity}` in line {}", at.first_line())
+            }
+            Self::ArriveToo(at) => format!(
+                "announce with `arrive_expect_tx(..)` in line {}, which arrives as well",
+                at.first_line()
+            ),
+            Self::Move { from, to } => format!("move line {} {}", from.first_line(), to.text()),
+        };
+        format!("{step}: with that the kernel is accepted")
+    }
+}
+
+/// A meeting, as it is written.
+fn word(sync: Sync) -> &'static str {
+    match sync {
+        Sync::Threads => "sync_threads();",
+        Sync::Warp => "sync_warp();",
+        Sync::Warpgroup => "sync_warpgroup();",
+        Sync::Cluster => "sync_cluster();",
+        Sync::ClusterArrive => "cluster_arrive();",
+        Sync::ClusterWait => "cluster_wait();",
+    }
+}

@@ -1,0 +1,183 @@
+//! Who does what, in the words of a message.
+
+use crate::ir::{Span, StmtId};
+use crate::limits::WARP_THREADS;
+
+/// Something that threads do.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// The statement, and where it is written.
+    pub(crate) stmt: StmtId,
+    pub(crate) at: Span,
+    pub(crate) does: Act,
+    pub(crate) threads: Threads,
+    /// The turn of the innermost loop, from 0, and what that counts with.
+    pub(crate) turn: Option<(Option<String>, u32)>,
+}
+
+/// What threads do, or an operation that they have started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Announce,
+    AnnounceAndArrive,
+    Arrive,
+    ArriveEarly,
+    ArriveTooOften,
+    ArriveTwice,
+    Beyond,
+    Come,
+    ComeOtherwise,
+    CompleteNext,
+    End,
+    Initialise,
+    InitialiseAgain,
+    InitialiseTogether,
+    InitialiseWrongly,
+    Initialised,
+    Invalidate,
+    IssueCopy,
+    IssueCopyThere,
+    IssueLoad,
+    IssueStore,
+    MayCompleteNext,
+    MayHaveEnded,
+    Read,
+    StartReading,
+    StartWriting,
+    Visit,
+    Wait,
+    WaitAgain,
+    WaitForBarrier,
+    WaitForBlock,
+    WaitForCluster,
+    WaitForGrid,
+    WaitForLanes,
+    WaitForMultiplication,
+    WaitForOtherPhase,
+    WaitForRegisters,
+    WaitForToken,
+    WaitInNamed,
+    WaitInThreads,
+    WaitInWarp,
+    WaitInWarpgroup,
+    WaitUnarrived,
+    WaitWithOther,
+    Write,
+}
+
+impl Act {
+    /// A verb, in the third person singular, with its object.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Announce => "announces bytes",
+            Self::AnnounceAndArrive => "announces bytes and arrives",
+            Self::Arrive => "arrives",
+            Self::ArriveEarly => "arrives before anybody has seen the last phase complete",
+            Self::ArriveTooOften => "arrives more often than a phase counts",
+            Self::ArriveTwice => "arrives twice at the cluster's barrier without a wait",
+            Self::Beyond => "uses a stage that is not there",
+            Self::Come => "comes to this barrier",
+            Self::ComeOtherwise => "comes elsewhere, or with another count",
+            Self::CompleteNext => "completes the next phase",
+            Self::End => "ends",
+            Self::Initialise => "initialises it",
+            Self::InitialiseAgain => "initialises a barrier again",
+            Self::InitialiseTogether => "initialises a barrier at the same time",
+            Self::InitialiseWrongly => "initialises a barrier with a count that it cannot have",
+            Self::Initialised => "initialised it",
+            Self::Invalidate => "invalidates the barrier",
+            Self::IssueCopy => "issues a copy",
+            Self::IssueCopyThere => "issues a copy that completes there",
+            Self::IssueLoad => "issues a load",
+            Self::IssueStore => "issues a store",
+            Self::MayCompleteNext => "may complete the next phase before that",
+            Self::MayHaveEnded => "may have ended",
+            Self::Read => "reads",
+            Self::StartReading => "starts an operation that reads",
+            Self::StartWriting => "starts a copy that writes",
+            Self::Visit => "uses the shared memory of another block",
+            Self::Wait => "waits",
+            Self::WaitAgain => "waits for a phase that it knows to be over",
+            Self::WaitForBarrier => "waits for a barrier",
+            Self::WaitForBlock => "waits for all threads of the block",
+            Self::WaitForCluster => "waits for the cluster",
+            Self::WaitForGrid => "waits for the grid",
+            Self::WaitForLanes => "waits for the other lanes of the warp",
+            Self::WaitForMultiplication => "waits for a multiplication",
+            Self::WaitForOtherPhase => "waits for a phase that is neither this one nor the last",
+            Self::WaitForRegisters => "waits for registers",
+            Self::WaitForToken => "waits for the phase of its arrival",
+            Self::WaitInNamed => "waits in a named barrier",
+            Self::WaitInThreads => "waits in `sync_threads`",
+            Self::WaitInWarp => "waits in `sync_warp`",
+            Self::WaitInWarpgroup => "waits in `sync_warpgroup`",
+            Self::WaitUnarrived => "waits at the cluster's barrier without having arrived",
+            Self::WaitWithOther => "waits with the state of another barrier",
+            Self::Write => "writes",
+        }
+    }
+}
+
+/// Threads of a block.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads {
+    pub(crate) threads: Vec<u32>,
+    /// How many the block has.
+    pub(crate) all: u32,
+    /// The block's rank, in a cluster of several.
+    pub(crate) block: Option<u32>,
+    /// Whether it is the one that `elect_one` picks of its warp.
+    pub(crate) elected: bool,
+}
+
+impl Threads {
+    /// As a message names them.
+    pub(super) fn name(&self) -> String {
+        let of_block = self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"));
+        let name = match self.threads.as_slice() {
+            [] => "some threads".to_owned(),
+            [one] if self.elected => format!("the elected thread of warp {}", one / WARP_THREADS),
+            [one] => format!("thread {one}"),
+            all if all.len() as u64 == u64::from(self.all) => "all threads".to_owned(),
+            [first, .., last] if (last - first) as usize + 1 == self.threads.len() => {
+                format!("threads {first} to {last}")
+            }
+            all => {
+                let lane = all[0] % WARP_THREADS;
+                let [first, last] = [all[0], all[all.len() - 1]].map(|thread| thread / WARP_THREADS);
+                let is_lane = all.iter().all(|thread| thread % WARP_THREADS == lane);
+                if is_lane {
+                    format!("lane {lane} of warps {first} to {last}")
+                } else {
+                    format!("{} threads from {} to {}", all.len(), all[0], all[all.len() - 1])
+                }
+            }
+        };
+        name + &of_block
+    }
+}
+
+impl Step {
+    /// In which turn of a loop.
+    pub(super) fn turn(&self) -> String {
+        match &self.turn {
+            Some((Some(variable), turn)) => format!(" in turn {turn} of the loop over `{variable}`"),
+            Some((None, turn)) => format!(" in turn {turn} of the loop"),
+            None => String::new(),
+        }
+    }
+
+    /// What they do, in the number that they are.
+    pub(super) fn verb(&self) -> String {
+        let (verb, object) = self.does.words().split_once(' ').unwrap_or((self.does.words(), ""));
+        let verb =
+            if self.threads.threads.len() == 1 { verb } else { verb.strip_suffix('s').unwrap_or(verb) };
+        format!("{verb} {object}").trim_end().to_owned()
+    }
+
+    /// Who does what.
+    pub(super) fn text(&self) -> String {
+        let (who, does) = (self.threads.name(), self.verb());
+        format!("{who} {does} here{}", self.turn())
+    }
+}

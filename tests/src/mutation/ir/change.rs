@@ -1,0 +1,216 @@
+//! What is done to a statement.
+
+use std::fmt;
+
+use tma_codegen::ir::{
+    BarrierOp, BinaryOp, Const, CopyKind, Expr, ExprKind, Scalar, Stmt, StmtId, StmtKind, Type, UnaryOp,
+    visit,
+};
+
+/// A change of one statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// It was left out.
+    Removed,
+    /// It was done twice.
+    Twice,
+    /// A count, or bytes, became so much more.
+    More(i128),
+    /// One more group was allowed to be pending.
+    MorePending,
+    /// The other parity was waited for.
+    Flipped,
+    /// The same parity was waited for each time.
+    Stuck,
+    /// A parity was computed from a number that is one more.
+    Ahead,
+    /// The next stage was used.
+    NextStage,
+    /// A condition was negated.
+    Negated,
+    /// A comparison included its bound, or no longer did.
+    Bound,
+    /// It changed places with the statement before it.
+    Earlier,
+    /// It changed places with the statement behind it.
+    Later,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Removed => f.write_str("removed"),
+            Self::Twice => f.write_str("twice"),
+            Self::More(by) => write!(f, "{by:+}"),
+            Self::MorePending => f.write_str("one group more"),
+            Self::Flipped => f.write_str("parity flipped"),
+            Self::Stuck => f.write_str("parity always 0"),
+            Self::Ahead => f.write_str("parity of the next"),
+            Self::NextStage => f.write_str("next stage"),
+            Self::Negated => f.write_str("negated"),
+            Self::Bound => f.write_str("bound moved"),
+            Self::Earlier => f.write_str("one statement earlier"),
+            Self::Later => f.write_str("one statement later"),
+        }
+    }
+}
+
+/// Does it to the statement at `index`; a copy of a statement gets the name `fresh`.
+pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: StmtId) {
+    match change {
+        Change::Removed => _ = stmts.remove(index),
+        Change::Twice => {
+            let again = Stmt { id: fresh, ..stmts[index].clone() };
+            stmts.insert(index + 1, again);
+        }
+        Change::Earlier => stmts.swap(index - 1, index),
+        Change::Later => stmts.swap(index, index + 1),
+        Change::More(by) => {
+            if let Some(count) = count_mut(&mut stmts[index].kind) {
+                let op = if by < 0 { BinaryOp::Sub } else { BinaryOp::Add };
+                wrap(count, op, by.abs());
+            }
+        }
+        Change::MorePending => {
+            if let StmtKind::BulkWaitGroup { pending, .. } = &mut stmts[index].kind {
+                *pending += 1;
+            }
+        }
+        Change::Flipped | Change::Stuck | Change::Ahead => {
+            if let Some(parity) = parity_mut(&mut stmts[index].kind) {
+                change_parity(parity, change);
+            }
+        }
+        Change::NextStage => {
+            for operand in visit::operands_mut(&mut stmts[index].kind) {
+                visit::within_mut(operand, &mut next_stage);
+            }
+        }
+        Change::Negated => {
+            if let Some(condition) = condition_mut(&mut stmts[index].kind) {
+                let old = condition.clone();
+                condition.kind = ExprKind::Unary(UnaryOp::Not, Box::new(old));
+            }
+        }
+        Change::Bound => {
+            if let StmtKind::For(inner) = &mut stmts[index].kind {
+                inner.inclusive = !inner.inclusive;
+            } else if let Some(condition) = condition_mut(&mut stmts[index].kind) {
+                move_bound(condition);
+            }
+        }
+    }
+}
+
+/// `operand = operand op by`.
+fn wrap(operand: &mut Expr, op: BinaryOp, by: i128) {
+    let old = operand.clone();
+    let by = Expr::constant(Const::Int(by), Scalar::U32, old.span);
+    operand.kind = ExprKind::Binary(op, Box::new(old), Box::new(by));
+}
+
+fn change_parity(parity: &mut Expr, change: Change) {
+    match change {
+        Change::Flipped => wrap(parity, BinaryOp::Xor, 1),
+        Change::Stuck => parity.kind = ExprKind::Const(Const::Int(0)),
+        _ => {
+            let mut is_done = false;
+            visit::within_mut(parity, &mut |part| {
+                if is_number(part) && !is_done {
+                    is_done = true;
+                    wrap(part, BinaryOp::Add, 1);
+                }
+            });
+        }
+    }
+}
+
+/// Whether an expression is a variable that counts in 32 bits.
+pub(super) fn is_number(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Local(_)) && expr.ty.as_scalar() == Some(Scalar::U32)
+}
+
+fn next_stage(expr: &mut Expr) {
+    let ExprKind::Stage(stages, index) = &mut expr.kind else { return };
+    let Type::Stages(_, len) = stages.ty.local() else { return };
+    let len = i128::from(*len);
+    wrap(index, BinaryOp::Add, 1);
+    wrap(index, BinaryOp::Rem, len);
+}
+
+/// Moves the bound of the first comparison of a condition.
+fn move_bound(condition: &mut Expr) {
+    let mut is_done = false;
+    visit::within_mut(condition, &mut |part| {
+        if let ExprKind::Binary(op, _, right) = &mut part.kind
+            && !is_done
+            && right.ty.as_scalar() == Some(Scalar::U32)
+        {
+            is_done = true;
+            match op {
+                BinaryOp::Lt => *op = BinaryOp::Le,
+                BinaryOp::Le => *op = BinaryOp::Lt,
+                BinaryOp::Gt => *op = BinaryOp::Ge,
+                BinaryOp::Ge => *op = BinaryOp::Gt,
+                BinaryOp::Eq | BinaryOp::Ne => wrap(right, BinaryOp::Add, 1),
+                _ => is_done = false,
+            }
+        }
+    });
+}
+
+/// Whether [`move_bound`] finds a comparison.
+pub(super) fn has_bound(condition: &Expr) -> bool {
+    let mut any = false;
+    visit::within(condition, &mut |part| {
+        if let ExprKind::Binary(op, _, right) = &part.kind {
+            any |= op.is_comparison() && right.ty.as_scalar() == Some(Scalar::U32);
+        }
+    });
+    any
+}
+
+fn condition_mut(kind: &mut StmtKind) -> Option<&mut Expr> {
+    match kind {
+        StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => Some(condition),
+        _ => None,
+    }
+}
+
+fn count_mut(kind: &mut StmtKind) -> Option<&mut Expr> {
+    match kind {
+        StmtKind::Barrier {
+            op:
+                BarrierOp::Init { count: operand }
+                | BarrierOp::ArriveMany { count: operand }
+                | BarrierOp::ArriveExpectTx { bytes: operand }
+                | BarrierOp::ExpectTx { bytes: operand },
+            ..
+        } => Some(operand),
+        _ => None,
+    }
+}
+
+fn parity_mut(kind: &mut StmtKind) -> Option<&mut Expr> {
+    match kind {
+        StmtKind::Barrier {
+            op:
+                BarrierOp::Wait { parity }
+                | BarrierOp::TestWait { parity, .. }
+                | BarrierOp::TryWait { parity, .. }
+                | BarrierOp::TryWaitFor { parity, .. },
+            ..
+        } => Some(parity),
+        _ => None,
+    }
+}
+
+/// Whether a statement copies into or out of shared memory.
+pub(super) fn is_copy(kind: &StmtKind) -> bool {
+    match kind {
+        StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
+        StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
+        StmtKind::RemoteCopy(_) => true,
+        _ => false,
+    }
+}
