@@ -26,6 +26,12 @@ impl Budget {
     pub const MACRO: Self = Self(6_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
+
+    /// What of it a proof may take, beside what is looked at for mistakes. A macro reports mistakes
+    /// alone: there a proof is of use where it is short, since then nothing else is looked at.
+    fn to_prove(self) -> u64 {
+        if self.0 > Self::MACRO.0 { self.0 } else { self.0 / 3 }
+    }
 }
 
 /// What is said of a kernel's protocol.
@@ -61,7 +67,7 @@ const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel.
 pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    let mut all = Exploration { left: budget.0, to_prove: budget.0, worlds: 0, doubts: vec![], is_cut: false };
+    let mut all = Exploration { left: budget.0, to_prove: budget.to_prove(), worlds: 0, doubts: vec![], is_cut: false };
     let broken = match kernel.kernel().launch.cluster {
         Cluster::None => all.clusters(kernel, [1, 1, 1]),
         Cluster::Fixed(extents) => all.clusters(kernel, extents),
@@ -73,7 +79,7 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    Judgement { verdict, steps: 2 * budget.0 - all.left - all.to_prove, worlds: all.worlds }
+    Judgement { verdict, steps: budget.0 + budget.to_prove() - all.left - all.to_prove, worlds: all.worlds }
 }
 
 /// What was looked at so far.

@@ -5,7 +5,7 @@
 
 use super::quick::{QuickMap, QuickSet};
 use super::term::{Known, Node, Symbol, Term, Terms};
-use crate::ir::{BinaryOp, Scalar, Special};
+use crate::ir::{BinaryOp, MathOp, Scalar, Special};
 
 /// What holds in a world.
 #[derive(Clone, Debug, Default)]
@@ -184,6 +184,14 @@ impl Facts {
                     | BinaryOp::Gt
                     | BinaryOp::Ge => (least, greatest),
                 }
+            }
+            Node::Math(op @ (MathOp::Min | MathOp::Max), ref all) => {
+                let ranges = all.iter().map(|&part| of(part));
+                let of_both = |(low_a, high_a): (i128, i128), (low_b, high_b): (i128, i128)| match op {
+                    MathOp::Min => (low_a.min(low_b), high_a.min(high_b)),
+                    _ => (low_a.max(low_b), high_a.max(high_b)),
+                };
+                ranges.reduce(of_both).unwrap_or((least, greatest))
             }
             Node::Cast(a) if terms.scalar(a).is_integer() => {
                 let (low, high) = of(a);

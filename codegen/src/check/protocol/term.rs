@@ -435,20 +435,6 @@ impl Terms {
         Some(self.add(Node::Integer(op, operands), result))
     }
 
-    pub(super) fn show(&self, t: Term) -> String {
-        match self.node(t) {
-            Node::Known(k) => format!("{k:?}"),
-            Node::Symbol(Symbol::Read(p, i)) => format!("p{p}[{}]", self.show(*i)),
-            Node::Symbol(s) => format!("{s:?}"),
-            Node::Not(a) => format!("!{}", self.show(*a)),
-            Node::Unary(o, a) => format!("{o:?}{}", self.show(*a)),
-            Node::Binary(o, a, b) => format!("({} {o:?} {})", self.show(*a), self.show(*b)),
-            Node::Cast(a) => format!("as({})", self.show(*a)),
-            Node::Math(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
-            Node::Integer(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
-        }
-    }
-
     /// The terms that a term is made of.
     pub(super) fn operands(&self, term: Term) -> Vec<Term> {
         operands_of(self.node(term))

@@ -17,6 +17,8 @@ mod renamed;
 mod statics;
 mod widen;
 
+use std::cmp::Ordering;
+
 use tma_model::sync::Acquirer;
 
 pub(super) use self::statics::Statics;
@@ -72,12 +74,7 @@ pub(super) fn prove(
 fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
     let (mut seen, mut open) = (QuickSet::default(), vec![]);
     loop {
-        let end = follow(run);
-        if std::env::var_os("TMA_PROOF").is_some() {
-            let at = run.me().at;
-            eprintln!("{states} states, group {} at step {at} turns {:?}: {}", run.current, run.agents.iter().map(|a| a.turns.iter().map(|t| t.1).collect::<Vec<_>>()).collect::<Vec<_>>(), match &end { Err(Stop::Fork(c)) => format!("fork {}", run.terms.show(*c)), Err(e) => format!("{e:?}"), Ok(()) => "end".to_owned() });
-            for d in &run.doubts { eprintln!("   doubt {} {}", d.why, d.span.start().line); }
-        }
+        let end = follow(run, statics);
         if !run.doubts.is_empty() {
             return Outcome::Open;
         }
@@ -87,7 +84,6 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                if std::env::var_os("TMA_PROOF").is_some() { eprintln!("key {} steps left {}", key.len(), run.budget); if std::env::var("TMA_PROOF").as_deref() == Ok("2") { eprintln!("KEY {} {:?} FACTS {:?}", run.me().at, key, run.facts.listed().iter().map(|(t, a, b)| format!("{} {a} {b}", run.terms.show(*t))).collect::<Vec<_>>()); } }
                 let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
                     return Outcome::Budget;
                 };
@@ -137,7 +133,7 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
 
 /// Goes on until all have ended or something is free: first the current group, and then always the
 /// one that has taken the fewest turns.
-fn follow(run: &mut Run<'_, '_>) -> Step {
+fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
     // Of each group that waits, the news that it knew of.
     let mut waits = vec![None; run.agents.len()];
     loop {
@@ -162,15 +158,25 @@ fn follow(run: &mut Run<'_, '_>) -> Step {
         waits[run.current] = (!any).then_some(run.news);
         let ready = (0..run.agents.len())
             .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.news));
-        let next = ready.min_by(|&a, &b| {
-            let turns = |agent: usize| run.agents[agent].turns.iter().map(|(_, turn)| *turn);
-            turns(a).cmp(turns(b))
-        });
+        let next = ready.min_by(|&a, &b| order(run, statics, &run.agents[a], &run.agents[b]));
         match next {
             Some(next) => run.current = next,
             None if run.agents.iter().all(|agent| agent.is_done) => return Ok(()),
             None => return Err(run.deadlock()),
         }
+    }
+}
+
+/// Which of two groups has come less far: the one that has yet to come to the other's loop, or else
+/// the one that has taken fewer turns.
+fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering {
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let is_behind = |a: &Agent, b: &Agent| statics.is_behind(a.at, loops(a), loops(b));
+    let turns = |agent: &Agent| agent.turns.iter().map(|(_, turn)| *turn).collect::<Vec<_>>();
+    match (is_behind(a, b), is_behind(b, a)) {
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (true, true) | (false, false) => turns(a).cmp(&turns(b)),
     }
 }
 

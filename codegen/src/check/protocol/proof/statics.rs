@@ -15,6 +15,9 @@ const LONGEST_PERIOD: i128 = 1 << 10;
 pub(in crate::check::protocol) struct Statics {
     /// Of each step the variables that it or a later one reads.
     live: Vec<Locals>,
+    /// Of each step the loops that may begin before the loops around it go on, as bits.
+    ahead: Vec<u128>,
+    bits: HashMap<StmtId, u32>,
     /// The loop of each counter.
     pub(super) loops: HashMap<usize, StmtId>,
     /// Variables that grow in the turns of a loop, and do nothing else there.
@@ -28,8 +31,12 @@ pub(in crate::check::protocol) struct Statics {
 impl Statics {
     pub(in crate::check::protocol) fn of(code: &Steps<'_>, locals: usize) -> Self {
         let steps: Vec<_> = code.steps().collect();
-        let (mut loops, mut variables) = (HashMap::new(), HashMap::new());
+        let (mut loops, mut variables, mut bits) = (HashMap::new(), HashMap::new(), HashMap::new());
         for step in &steps {
+            if let Op::Enter(of) = step.op {
+                let next = u32::try_from(bits.len()).unwrap_or(u32::MAX);
+                bits.insert(of, next);
+            }
             if let Op::Count { stmt, inner, counter, .. } = &step.op {
                 loops.insert(*counter, stmt.id);
                 variables.insert(stmt.id, inner.variable);
@@ -38,12 +45,20 @@ impl Statics {
         let counting = counting(&steps);
         let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
         let locals = u32::try_from(locals).unwrap_or(u32::MAX);
-        Self { live: live(&steps, locals), loops, counting, variables, period }
+        let ahead = ahead(&steps, &bits);
+        Self { live: live(&steps, locals), ahead, bits, loops, counting, variables, period }
     }
 
     /// Whether a variable is read at a step or later.
     pub(super) fn is_live(&self, at: usize, local: LocalId) -> bool {
         self.live.get(at).is_none_or(|live| live.has(local))
+    }
+
+    /// Whether a group at a step will come to one of these loops, which it is not in.
+    pub(super) fn is_behind(&self, at: usize, inside: &[StmtId], loops: &[StmtId]) -> bool {
+        let ahead = self.ahead.get(at).copied().unwrap_or(0);
+        let bit = |of: &StmtId| self.bits.get(of).is_some_and(|bit| ahead >> bit.min(&127) & 1 == 1);
+        loops.iter().any(|of| !inside.contains(of) && bit(of))
     }
 
     /// Whether a variable counts the turns of a loop.
@@ -170,6 +185,18 @@ fn live(steps: &[&Step<'_>], count: u32) -> Vec<Locals> {
             return live;
         }
     }
+}
+
+/// The loops that may begin after each step, before it is taken again.
+fn ahead(steps: &[&Step<'_>], bits: &HashMap<StmtId, u32>) -> Vec<u128> {
+    let mut ahead = vec![0; steps.len()];
+    for (at, step) in steps.iter().enumerate().rev() {
+        let later = successors(at, &step.op).into_iter().filter(|to| *to > at);
+        let all = later.filter_map(|to| ahead.get(to)).fold(0, |all, loops| all | loops);
+        let own = if let Op::Enter(of) = step.op { bits.get(&of).copied() } else { None };
+        ahead[at] = all | own.map_or(0, |bit| 1 << bit.min(127));
+    }
+    ahead
 }
 
 /// Variables to which each assignment within a loop adds a number.

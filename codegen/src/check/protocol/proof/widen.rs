@@ -90,8 +90,9 @@ fn settle(run: &mut Run<'_, '_>) -> bool {
 /// A number that changes in the turns of a loop, the same for all threads of a group.
 struct Moving {
     term: Term,
-    /// How many loops are around the one that counts with it.
+    /// How many loops are around the one that counts with it, and the turn of that.
     depth: usize,
+    turn: u32,
     place: Place,
 }
 
@@ -111,18 +112,38 @@ fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
             let Some(term) = lanes.uniform() else { continue };
             let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
             if let Some(depth) = loops.iter().position(counts) {
-                all.push(Moving { term, depth, place: Place::Local(number, local) });
+                all.push(Moving { term, depth, turn: turn(agent, depth), place: Place::Local(number, local) });
             }
         }
         for (index, counter) in agent.counters.iter().enumerate() {
             let Some(term) = counter.as_ref().and_then(|counter| counter.value.uniform()) else { continue };
             let of = statics.loops.get(&index);
             if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
-                all.push(Moving { term, depth, place: Place::Counter(number, index) });
+                all.push(Moving { term, depth, turn: turn(agent, depth), place: Place::Counter(number, index) });
             }
         }
     }
     all
+}
+
+/// Whether a group has yet to come to one of the loops that count with these.
+fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)]) -> bool {
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let of = |moving: &Moving| match moving.place {
+        Place::Local(agent, _) | Place::Counter(agent, _) => agent,
+    };
+    let mut waiting = run.agents.iter().filter(|agent| !agent.is_done);
+    waiting.any(|agent| {
+        together.iter().any(|(_, moving)| {
+            let inside = &loops(&run.agents[of(moving)])[..=moving.depth];
+            statics.is_behind(agent.at, loops(agent), inside)
+        })
+    })
+}
+
+/// The turn of a group's loop.
+fn turn(agent: &Agent, depth: usize) -> u32 {
+    agent.turns.get(depth).map_or(0, |(_, turn)| *turn)
 }
 
 /// Counters that are known become sums of turns.
@@ -148,7 +169,8 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
         all.sort_by_key(|(number, _)| *number);
         let near = all.chunk_by(|(one, _), (other, _)| other - one <= MOST_APART);
         for together in near {
-            if together.first().is_some_and(|(least, _)| *least > 0) {
+            let have_begun = together.iter().all(|(number, moving)| *number > 0 && moving.turn > 0);
+            if have_begun && !is_awaited(run, statics, together) {
                 start_counting(run, together, statics.period);
                 any = true;
             }
