@@ -94,6 +94,7 @@ pub mod gemm {
         Transposed<Tile<AB, Shape3<1, ROWS_A, COLS_A>, Swizzle128>, MN_A>: Left<128, K, Element = AB>,
         Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<128, K, Element = AB>,
     {
+        assume(steps > 0);
         let ring: Pipeline<
             (
                 Tile<AB, Shape3<1, ROWS_A, COLS_A>, Swizzle128>,

@@ -92,9 +92,10 @@ pub(super) fn judge(files: &[PathBuf], root: &Path, budget: Budget) -> Result<Fo
             Err(failure) => found.refused.push(refused(file, &failure)),
         }
     }
-    found.kernels = progress::over("following threads through kernels", &checked, |(file, checked, exceptions)| {
-        Ok::<_, anyhow::Error>(judged(file, checked, exceptions, budget))
-    })?;
+    found.kernels =
+        progress::over("following threads through kernels", &checked, |(file, checked, exceptions)| {
+            Ok::<_, anyhow::Error>(judged(file, checked, exceptions, budget))
+        })?;
     Ok(found)
 }
 

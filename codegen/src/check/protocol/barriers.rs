@@ -323,6 +323,7 @@ impl Run<'_, '_> {
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
         let crowded = mbarrier.crowded;
+        self.news += u64::from(state.phase != phase);
         if let Err(fault) = changed {
             let rule = match fault {
                 MbarrierFault::TransactionRange => Rule::Bytes,

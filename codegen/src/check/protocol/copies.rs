@@ -337,6 +337,7 @@ impl Run<'_, '_> {
         core.note(number, &issue);
         let done = Epoch::new(core.component, number);
         self.me_mut().multiplications = number;
+        self.news += 1;
         for operand in operands {
             let (block, at) = self.address(&operand.tile)?;
             let region = operand_region(operand, at);

@@ -416,6 +416,7 @@ impl<'k> Run<'_, 'k> {
         let view = &self.agents[self.current].view;
         self.blocks[block].visits.retain(|(step, _)| !view.knows_over(*step));
         self.me_mut().is_done = true;
+        self.news += 1;
         self.leave_cluster();
         let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
         if !is_last {

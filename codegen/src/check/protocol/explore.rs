@@ -9,7 +9,7 @@ use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::launch;
-use super::proof::{self, Outcome};
+use super::proof::{self, Outcome, Statics};
 use super::run::{Choices, Input, Run, Stop};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
@@ -27,6 +27,12 @@ impl Budget {
     pub const MACRO: Self = Self(6_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
+
+    /// What of it a proof may take, beside what is looked at for mistakes. A macro reports mistakes
+    /// alone: there a proof is of use where it is short, since then nothing else is looked at.
+    fn to_prove(self) -> u64 {
+        if self.0 > Self::MACRO.0 { self.0 } else { self.0 / 3 }
+    }
 }
 
 /// What is said of a kernel's protocol.
@@ -81,7 +87,8 @@ pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
 }
 
 fn explore(kernel: &CheckedKernel, budget: Budget, banks: Option<Banks>) -> (Judgement, Option<Banks>) {
-    let mut all = Exploration { left: budget.0, worlds: 0, doubts: vec![], is_cut: false, banks };
+    let to_prove = budget.to_prove();
+    let mut all = Exploration { left: budget.0, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks };
     let broken = match kernel.kernel().launch.cluster {
         Cluster::None => all.clusters(kernel, [1, 1, 1]),
         Cluster::Fixed(extents) => all.clusters(kernel, extents),
@@ -93,12 +100,15 @@ fn explore(kernel: &CheckedKernel, budget: Budget, banks: Option<Banks>) -> (Jud
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    (Judgement { verdict, steps: budget.0 - all.left, worlds: all.worlds }, all.banks)
+    let steps = budget.0 + to_prove - all.left - all.to_prove;
+    (Judgement { verdict, steps, worlds: all.worlds }, all.banks)
 }
 
 /// What was looked at so far.
 struct Exploration {
     left: u64,
+    /// How much is left to prove it.
+    to_prove: u64,
     worlds: u32,
     doubts: Vec<Doubt>,
     /// Whether a loop could have gone on.
@@ -161,14 +171,17 @@ impl Exploration {
             return None;
         }
         let code = Steps::of(kernel.kernel());
-        let groups = first_groups(kernel.kernel(), &code);
+        if !code.steps().any(synchronises) {
+            return None;
+        }
+        let groups = first_groups(kernel.kernel(), &code, Elected::Together);
         let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
         let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
         let (mut terms, mut results) = (Terms::default(), Results::default());
         if self.proves(&mut input, &mut terms) {
             return None;
         }
-        input.groups = first_groups(kernel.kernel(), &input.code);
+        input.groups = first_groups(kernel.kernel(), &input.code, Elected::ByWarp);
         let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
             match self.worlds(&input, &mut terms, &mut results) {
@@ -186,20 +199,21 @@ impl Exploration {
         }
     }
 
-    /// Whether all worlds are right, whatever the counts, as far as a part of the budget shows.
+    /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
+    /// is looked at for mistakes does not depend on it.
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
-        let mut left = self.left;
-        loop {
-            let before = left;
-            let outcome = proof::prove(input, terms, &mut left, &mut self.worlds);
-            self.left -= before - left;
-            match outcome {
-                Outcome::Proved => return true,
-                Outcome::Open | Outcome::Budget => return false,
+        let statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
+        let mut left = self.to_prove;
+        let proved = loop {
+            match proof::prove((input, &statics), terms, &mut left, &mut self.worlds) {
+                Outcome::Proved => break true,
+                Outcome::Open | Outcome::Budget => break false,
                 Outcome::Split(classes) if refine(&mut input.groups, &classes) => {}
-                Outcome::Split(_) => return false,
+                Outcome::Split(_) => break false,
             }
-        }
+        };
+        self.to_prove = left;
+        proved
     }
 
     /// First worlds in which all loops take the same number of turns, then all.
@@ -349,20 +363,40 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended) -> bool {
     any
 }
 
+/// Whether a step does anything that others could notice.
+fn synchronises(step: &super::code::Step<'_>) -> bool {
+    let Op::Do(stmt) = &step.op else { return false };
+    !matches!(
+        stmt.kind,
+        StmtKind::Assign { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Trap
+    )
+}
+
+/// Whether threads that warps elect are followed together: a message speaks of those of one warp.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Elected {
+    Together,
+    ByWarp,
+}
+
 /// Groups of threads that are followed together at first: those that do something together.
-fn first_groups(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
+fn first_groups(kernel: &Kernel, code: &Steps<'_>, elected: Elected) -> Vec<Rc<[u32]>> {
     let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };
-        of_warp |= matches!(
-            stmt.kind,
-            StmtKind::Sync(Sync::Warp) | StmtKind::ElectOne { .. } | StmtKind::Warp { .. }
-        );
+        of_warp |= matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
+        of_warp |= elected == Elected::ByWarp && matches!(stmt.kind, StmtKind::ElectOne { .. });
         of_warpgroup |= matches!(
             stmt.kind,
             StmtKind::Sync(Sync::Warpgroup)
                 | StmtKind::Mma(_)
+                | StmtKind::MmaWait { .. }
                 | StmtKind::StoreAccumulator { .. }
                 | StmtKind::SetMaxRegisters { .. }
         );

@@ -3,19 +3,18 @@
 //! Of the numbers that a launch brings, those of 32 and 64 bits are taken to be below half of what
 //! their types hold, so that what a kernel adds to them does not wrap.
 
-use std::collections::{HashMap, HashSet};
-
+use super::quick::{QuickMap, QuickSet};
 use super::term::{Known, Node, Symbol, Term, Terms};
-use crate::ir::{BinaryOp, Scalar, Special};
+use crate::ir::{BinaryOp, MathOp, Scalar, Special};
 
 /// What holds in a world.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    decided: HashMap<Term, bool>,
-    bounds: HashMap<Term, (i128, i128)>,
-    unequal: HashSet<(Term, i128)>,
+    decided: QuickMap<Term, bool>,
+    bounds: QuickMap<Term, (i128, i128)>,
+    unequal: QuickSet<(Term, i128)>,
     /// Comparisons of sums that were decided.
-    sums: HashMap<Compared, Decided>,
+    sums: QuickMap<Compared, Decided>,
 }
 
 /// Two terms that are compared, of which one has a number added.
@@ -64,6 +63,11 @@ fn comparisons(terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 2] {
         (Compared { sum, other: b, sum_is_less: true }, number),
         (Compared { sum: other_sum, other: a, sum_is_less: false }, other_number),
     ]
+}
+
+/// A quotient, rounded up.
+fn ceiling(number: i128, by: i128) -> i128 {
+    number.div_euclid(by) + i128::from(number.rem_euclid(by) > 0)
 }
 
 /// Numbers that are added: greater ones may stand for what is subtracted.
@@ -149,6 +153,10 @@ impl Facts {
         let derived = match *terms.node(term) {
             Node::Binary(op, a, b) if scalar != Scalar::Bool => {
                 let ((low_a, high_a), (low_b, high_b)) = (of(a), of(b));
+                if let Some((of, by)) = terms.rounded_up(term) {
+                    let (low, high) = self.range(terms, of);
+                    return (ceiling(low, by), ceiling(high, by));
+                }
                 match op {
                     BinaryOp::Add => within(low_a.saturating_add(low_b), high_a.saturating_add(high_b)),
                     BinaryOp::Sub => within(low_a.saturating_sub(high_b), high_a.saturating_sub(low_b)),
@@ -176,6 +184,14 @@ impl Facts {
                     | BinaryOp::Gt
                     | BinaryOp::Ge => (least, greatest),
                 }
+            }
+            Node::Math(op @ (MathOp::Min | MathOp::Max), ref all) => {
+                let ranges = all.iter().map(|&part| of(part));
+                let of_both = |(low_a, high_a): (i128, i128), (low_b, high_b): (i128, i128)| match op {
+                    MathOp::Min => (low_a.min(low_b), high_a.min(high_b)),
+                    _ => (low_a.max(low_b), high_a.max(high_b)),
+                };
+                ranges.reduce(of_both).unwrap_or((least, greatest))
             }
             Node::Cast(a) if terms.scalar(a).is_integer() => {
                 let (low, high) = of(a);

@@ -126,6 +126,7 @@ impl Run<'_, '_> {
         }
         let missing = meeting.expected.is_none() && u64::from(meeting.arrived) < all;
         meeting.next_round();
+        self.news += 1;
         if missing {
             let at = Party { site: first, does: Act::WaitForBlock };
             let found =
@@ -169,6 +170,7 @@ impl Run<'_, '_> {
         };
         if meeting.round <= round && meeting.arrived >= live {
             meeting.next_round();
+            self.news += 1;
         }
         if meeting.round <= round {
             return Ok((Flow::Blocked, std::rc::Rc::from([])));
@@ -194,6 +196,7 @@ impl Run<'_, '_> {
         self.cluster.arrived += agent.threads.len() as u32;
         if self.cluster.arrived >= live {
             self.cluster.next_round();
+            self.news += 1;
         }
         Ok(())
     }
@@ -222,6 +225,7 @@ impl Run<'_, '_> {
             self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
         if self.cluster.arrived > 0 && self.cluster.arrived >= live {
             self.cluster.next_round();
+            self.news += 1;
         }
     }
 
@@ -240,6 +244,7 @@ impl Run<'_, '_> {
                 let round = self.grid.round;
                 if self.grid.arrived >= all {
                     self.grid.next_round();
+                    self.news += 1;
                 }
                 round
             }
@@ -264,6 +269,7 @@ impl Run<'_, '_> {
             block.free_registers = left;
         } else if !increase && registers < held {
             block.free_registers += change;
+            self.news += 1;
         }
         block.registers.insert(warpgroup, registers);
         Flow::Next

@@ -33,6 +33,7 @@ mod linear;
 mod meetings;
 mod memory;
 mod proof;
+mod quick;
 mod repair;
 mod run;
 mod slice;

@@ -35,6 +35,9 @@ pub(super) struct Input<'k> {
     pub(super) registers: Option<u32>,
 }
 
+/// Turns of a loop that is followed turn by turn although its end is free.
+const SHORT: i128 = 64;
+
 /// Why a world ends before its end.
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -109,6 +112,8 @@ pub(super) struct Run<'r, 'k> {
     pub(super) current: usize,
     /// Accesses to shared memory, where they are noted.
     pub(super) banks: Option<Banks>,
+    /// How often something came about that others may wait for.
+    pub(super) news: u64,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -158,6 +163,7 @@ impl<'r, 'k> Run<'r, 'k> {
             budget,
             current: 0,
             banks: None,
+            news: 0,
         }
     }
 
@@ -381,13 +387,20 @@ impl<'r, 'k> Run<'r, 'k> {
         let op = if inner.inclusive { BinaryOp::Le } else { BinaryOp::Lt };
         let more = now.value.zip(&now.end, |value, end| Some(self.terms.binary(op, value, end)));
         let Some(more) = more else { return Err(self.unknown(Why::Condition, inner.end.span)) };
-        if !self.decide(&more, stmt, Ends::Otherwise)? {
+        let ends = if self.choices.forks && self.is_short(&now) { Ends::Neither } else { Ends::Otherwise };
+        if !self.decide(&more, stmt, ends)? {
             return Ok(Flow::Goto(end));
         }
         if let Some(local) = self.me_mut().locals.get_mut(inner.variable.0 as usize) {
             *local = Value::Number(now.value);
         }
         Ok(Flow::Next)
+    }
+
+    /// Whether a loop has few turns in any launch: those are followed one by one.
+    fn is_short(&self, counter: &Counter) -> bool {
+        let most = counter.end.uniform().map(|end| self.facts.range(self.terms, end).1);
+        most.is_some_and(|most| most <= SHORT)
     }
 
     fn next(&mut self, counter: usize) -> Step<Flow> {

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::quick::QuickMap;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, Special, UnaryOp, eval};
 
 /// A value, by number.
@@ -63,7 +64,7 @@ pub(super) enum Node {
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
-    numbers: HashMap<(Node, Scalar), Term>,
+    numbers: QuickMap<(Node, Scalar), Term>,
     /// Small numbers, by their type: most terms are these.
     small: [Vec<Option<Term>>; 4],
     /// The two truth values.
@@ -229,6 +230,19 @@ impl Terms {
     pub(super) fn turns(&mut self, scalar: Scalar) -> Term {
         self.given[1] += 1;
         self.add(Node::Symbol(Symbol::Turns(self.given[1])), scalar)
+    }
+
+    /// What is divided by what in `x / c + (x % c != 0)`, which is how `div_ceil` is computed.
+    pub(super) fn rounded_up(&self, term: Term) -> Option<(Term, i128)> {
+        let Node::Binary(BinaryOp::Add, quotient, more) = *self.node(term) else { return None };
+        let Node::Binary(BinaryOp::Div, of, by) = *self.node(quotient) else { return None };
+        let Node::Cast(differs) = *self.node(more) else { return None };
+        let Node::Not(is_zero) = *self.node(differs) else { return None };
+        let Node::Binary(BinaryOp::Eq, a, b) = *self.node(is_zero) else { return None };
+        let rest = if self.int(a) == Some(0) { b } else { a };
+        let is_rest = (self.int(a) == Some(0) || self.int(b) == Some(0))
+            && *self.node(rest) == Node::Binary(BinaryOp::Rem, of, by);
+        self.int(by).filter(|by| is_rest && *by > 0).map(|by| (of, by))
     }
 
     /// How many symbols have got numbers, fresh ones and those of turns.
@@ -419,22 +433,6 @@ impl Terms {
             return self.constant(value, result);
         }
         Some(self.add(Node::Integer(op, operands), result))
-    }
-
-    pub(super) fn show(&self, t: Term) -> String {
-        match self.node(t) {
-            Node::Known(k) => format!("{k:?}"),
-            Node::Symbol(Symbol::Read(p, i)) => format!("p{p}[{}]", self.show(*i)),
-            Node::Symbol(s) => format!("{s:?}"),
-            Node::Not(a) => format!("!{}", self.show(*a)),
-            Node::Unary(o, a) => format!("{o:?}{}", self.show(*a)),
-            Node::Binary(o, a, b) => format!("({} {o:?} {})", self.show(*a), self.show(*b)),
-            Node::Cast(a) => format!("as({})", self.show(*a)),
-            Node::Math(o, a) => format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>()),
-            Node::Integer(o, a) => {
-                format!("{o:?}({:?})", a.iter().map(|a| self.show(*a)).collect::<Vec<_>>())
-            }
-        }
     }
 
     /// The terms that a term is made of.

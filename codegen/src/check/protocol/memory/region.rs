@@ -1,6 +1,6 @@
 //! Bytes of shared memory that an access touches, and whether two accesses touch the same.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(in crate::check::protocol) enum Region {
     Each(Lanes<u32>, u32),
     /// So many bytes from each of these addresses on, which are multiples of the bytes: each by one
     /// thread, whose number in its group is beside it.
-    Many(Rc<HashMap<u32, usize>>, u32, Range<u32>),
+    Many(Rc<BTreeMap<u32, usize>>, u32, Range<u32>),
     /// Each thread of this warpgroup its own part, together all of these. Two accesses to the same
     /// bytes with the same number of rows share them out alike.
     Shared { range: Range<u32>, rows: u32, warpgroup: u32 },
@@ -167,7 +167,7 @@ impl Region {
     /// Whether a thread touches what another one owns, of those pairs of threads that count.
     fn touches(
         &self,
-        owners: &HashMap<u32, usize>,
+        owners: &BTreeMap<u32, usize>,
         bytes: u32,
         counts: impl Fn(Option<usize>, Option<usize>) -> bool,
     ) -> Overlap {

@@ -6,13 +6,12 @@
 //! where a meeting or an access compares them, and the order in which groups take turns does not
 //! matter at all.
 
-use std::collections::{BTreeMap, HashMap};
-
 use tma_model::sync::{Clock, Component, Epoch, Part};
 
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
+use crate::check::protocol::quick::QuickMap;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::{Agent, Block, Counter, Mbarrier, Meeting, Meets, TensorCore};
 use crate::check::protocol::term::Term;
@@ -33,7 +32,7 @@ pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
         counts.sort_unstable();
         counts.dedup();
     }
-    let mut form = Form { steps, out: vec![], clocks: HashMap::new(), contents: HashMap::new() };
+    let mut form = Form { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
     walk(run, &mut form);
     for (term, low, high) in run.facts.listed() {
         form.number(term.number());
@@ -144,8 +143,8 @@ struct Form {
     steps: Steps,
     out: Key,
     /// Clocks that were told, by where they are and by what they say.
-    clocks: HashMap<usize, u32>,
-    contents: HashMap<Vec<u32>, u32>,
+    clocks: QuickMap<usize, u32>,
+    contents: QuickMap<Vec<u32>, u32>,
 }
 
 impl Form {
@@ -196,12 +195,15 @@ impl Visit for Form {
     fn records(&mut self, records: &[Record]) {
         let form = |record: &Record| {
             let access = record.access;
+            // Accesses of one statement in one step are joined: earlier ones get no others.
+            let place = self.steps.place(record.step);
+            let stmt = if place == Some(0) { record.site.stmt.0 } else { u32::MAX };
             let mut form = vec![
-                record.site.stmt.0,
+                stmt,
                 (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong),
                 record.threads as u32,
                 record.step.component().number(),
-                self.steps.place(record.step).unwrap_or(u32::MAX),
+                place.unwrap_or(u32::MAX),
             ];
             region(&record.region, &mut form);
             form
@@ -226,8 +228,7 @@ fn region(region: &Region, into: &mut Vec<u32>) {
         }
         Region::Many(owners, bytes, range) => {
             into.extend([3, *bytes, range.start, range.end, owners.len() as u32]);
-            let sorted: BTreeMap<_, _> = owners.iter().collect();
-            sorted.into_iter().for_each(|(at, lane)| into.extend([*at, *lane as u32]));
+            owners.iter().for_each(|(at, lane)| into.extend([*at, *lane as u32]));
         }
         Region::Shared { range, rows, warpgroup } => {
             into.extend([4, range.start, range.end, *rows, *warpgroup]);

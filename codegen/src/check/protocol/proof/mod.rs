@@ -17,13 +17,14 @@ mod renamed;
 mod statics;
 mod widen;
 
-use std::collections::HashSet;
+use std::cmp::Ordering;
 
 use tma_model::sync::Acquirer;
 
-use self::statics::Statics;
+pub(super) use self::statics::Statics;
 use super::facts::Facts;
 use super::lanes::Lanes;
+use super::quick::QuickSet;
 use super::run::{Choices, Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
@@ -57,38 +58,23 @@ struct Snapshot {
 }
 
 /// Tries to prove a kernel with so many steps, and counts the states and steps that it takes.
-pub(super) fn prove(input: &Input<'_>, terms: &mut Terms, left: &mut u64, states: &mut u32) -> Outcome {
-    let statics = Statics::of(&input.code);
+pub(super) fn prove(
+    (input, statics): (&Input<'_>, &Statics),
+    terms: &mut Terms,
+    left: &mut u64,
+    states: &mut u32,
+) -> Outcome {
     let choices = Choices { forks: true, ..Choices::default() };
     let mut run = Run::new(input, terms, choices, *left);
-    let outcome = all_states(&mut run, &statics, states);
+    let outcome = all_states(&mut run, statics, states);
     *left = run.budget;
     outcome
 }
 
 fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
-    let (mut seen, mut open) = (HashSet::new(), vec![]);
+    let (mut seen, mut open) = (QuickSet::default(), vec![]);
     loop {
-        let end = follow(run);
-        if std::env::var_os("TMA_PROOF").is_some() {
-            let at = run.me().at;
-            eprintln!(
-                "{states} states, group {} at step {at} turns {:?}: {}",
-                run.current,
-                run.agents
-                    .iter()
-                    .map(|a| a.turns.iter().map(|t| t.1).collect::<Vec<_>>())
-                    .collect::<Vec<_>>(),
-                match &end {
-                    Err(Stop::Fork(c)) => format!("fork {}", run.terms.show(*c)),
-                    Err(e) => format!("{e:?}"),
-                    Ok(()) => "end".to_owned(),
-                }
-            );
-            for d in &run.doubts {
-                eprintln!("   doubt {} {}", d.why, d.span.start().line);
-            }
-        }
+        let end = follow(run, statics);
         if !run.doubts.is_empty() {
             return Outcome::Open;
         }
@@ -98,9 +84,6 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                if std::env::var_os("TMA_PROOF").is_some() {
-                    eprintln!("key {} steps left {}", key.len(), run.budget);
-                }
                 let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
                     return Outcome::Budget;
                 };
@@ -112,7 +95,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                 }
             }
             Ok(()) | Err(Stop::Over) => {}
-            Err(Stop::Split(classes)) => return Outcome::Split(classes),
+            Err(Stop::Split(classes)) => return Outcome::Split(alike(run, classes)),
             Err(Stop::Budget) => return Outcome::Budget,
             Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
         }
@@ -126,10 +109,33 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
     }
 }
 
+/// The classes that a group parts into, also of groups in the same loops that have as many threads:
+/// they come to the same place.
+fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+    let me = run.me();
+    let Some(&first) = me.threads.first() else { return classes };
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let parted = classes.clone();
+    for other in &run.agents {
+        let is_alike = other.block == me.block
+            && other.threads.len() == me.threads.len()
+            && !other.is_done
+            && loops(other) == loops(me);
+        let Some(&others) = other.threads.first() else { continue };
+        let moved = |thread: &u32| (thread + others).checked_sub(first);
+        if is_alike && others != first {
+            let same = parted.iter().map(|class| class.iter().filter_map(moved).collect());
+            classes.extend(same);
+        }
+    }
+    classes
+}
+
 /// Goes on until all have ended or something is free: first the current group, and then always the
 /// one that has taken the fewest turns.
-fn follow(run: &mut Run<'_, '_>) -> Step {
-    let mut waits = vec![false; run.agents.len()];
+fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
+    // Of each group that waits, the news that it knew of.
+    let mut waits = vec![None; run.agents.len()];
     loop {
         let (mut any, mut turns) = (false, false);
         while !turns {
@@ -149,21 +155,28 @@ fn follow(run: &mut Run<'_, '_>) -> Step {
                 }
             }
         }
-        if any {
-            waits.fill(false);
-        } else {
-            waits[run.current] = true;
-        }
-        let ready = (0..run.agents.len()).filter(|&agent| !run.agents[agent].is_done && !waits[agent]);
-        let next = ready.min_by(|&a, &b| {
-            let turns = |agent: usize| run.agents[agent].turns.iter().map(|(_, turn)| *turn);
-            turns(a).cmp(turns(b))
-        });
+        waits[run.current] = (!any).then_some(run.news);
+        let ready = (0..run.agents.len())
+            .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.news));
+        let next = ready.min_by(|&a, &b| order(run, statics, &run.agents[a], &run.agents[b]));
         match next {
             Some(next) => run.current = next,
             None if run.agents.iter().all(|agent| agent.is_done) => return Ok(()),
             None => return Err(run.deadlock()),
         }
+    }
+}
+
+/// Which of two groups has come less far: the one that has yet to come to the other's loop, or else
+/// the one that has taken fewer turns.
+fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering {
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let is_behind = |a: &Agent, b: &Agent| statics.is_behind(a.at, loops(a), loops(b));
+    let turns = |agent: &Agent| agent.turns.iter().map(|(_, turn)| *turn).collect::<Vec<_>>();
+    match (is_behind(a, b), is_behind(b, a)) {
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (true, true) | (false, false) => turns(a).cmp(&turns(b)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Terms of a state, and others in their places.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::linear::Linear;
+use crate::check::protocol::quick::{QuickMap, QuickSet};
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::{Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
@@ -14,12 +14,12 @@ use crate::ir::BinaryOp;
 #[derive(Debug, Default)]
 pub(super) struct Renaming {
     /// These terms as a whole.
-    pub(super) whole: HashMap<Term, Term>,
+    pub(super) whole: QuickMap<Term, Term>,
     /// Sums of turns: of these so many periods are left out, and the rest counts with others.
-    pub(super) fewer: HashMap<Term, (i128, Term)>,
+    pub(super) fewer: QuickMap<Term, (i128, Term)>,
     /// Sums of a number and these: the number is so much less, and the rest another.
-    pub(super) less: HashMap<Term, (i128, Term)>,
-    done: HashMap<Term, Term>,
+    pub(super) less: QuickMap<Term, (i128, Term)>,
+    done: QuickMap<Term, Term>,
 }
 
 impl Renaming {
@@ -154,7 +154,7 @@ fn replace_lanes(lanes: &mut Lanes<Term>, terms: &mut Terms, f: &mut impl FnMut(
 /// they appear, and forgets what is known of others, which nobody can come upon again. Whether
 /// anything is called otherwise now.
 pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
-    let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], HashSet::new());
+    let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
     let mut is_new = false;
     replace_all(run, &mut |terms, term| {
         name_symbols(terms, term, (&mut seen, &mut given), &mut |terms, symbol, number| {
@@ -168,7 +168,7 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
         });
         term
     });
-    let known: HashSet<Term> = renaming.whole.keys().copied().collect();
+    let known: QuickSet<Term> = renaming.whole.keys().copied().collect();
     let facts = std::mem::take(&mut run.facts);
     run.facts = facts.rewritten(run.terms, &mut |terms, term| {
         (!has_other(terms, term, &known)).then(|| renaming.of(terms, term))
@@ -184,7 +184,7 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
 fn name_symbols(
     terms: &mut Terms,
     term: Term,
-    (seen, given): (&mut HashSet<Term>, &mut [u32; 2]),
+    (seen, given): (&mut QuickSet<Term>, &mut [u32; 2]),
     name: &mut impl FnMut(&mut Terms, Term, u32),
 ) {
     if !terms.is_numbered(term) || !seen.insert(term) {
@@ -205,7 +205,7 @@ fn name_symbols(
 }
 
 /// Whether a term has a symbol with a number that is none of these.
-fn has_other(terms: &Terms, term: Term, known: &HashSet<Term>) -> bool {
+fn has_other(terms: &Terms, term: Term, known: &QuickSet<Term>) -> bool {
     if !terms.is_numbered(term) {
         return false;
     }

@@ -12,9 +12,12 @@ const LONGEST_PERIOD: i128 = 1 << 10;
 
 /// What is known of the steps.
 #[derive(Debug)]
-pub(super) struct Statics {
+pub(in crate::check::protocol) struct Statics {
     /// Of each step the variables that it or a later one reads.
-    live: Vec<HashSet<LocalId>>,
+    live: Vec<Locals>,
+    /// Of each step the loops that may begin before the loops around it go on, as bits.
+    ahead: Vec<u128>,
+    bits: HashMap<StmtId, u32>,
     /// The loop of each counter.
     pub(super) loops: HashMap<usize, StmtId>,
     /// Variables that grow in the turns of a loop, and do nothing else there.
@@ -26,10 +29,14 @@ pub(super) struct Statics {
 }
 
 impl Statics {
-    pub(super) fn of(code: &Steps<'_>) -> Self {
+    pub(in crate::check::protocol) fn of(code: &Steps<'_>, locals: usize) -> Self {
         let steps: Vec<_> = code.steps().collect();
-        let (mut loops, mut variables) = (HashMap::new(), HashMap::new());
+        let (mut loops, mut variables, mut bits) = (HashMap::new(), HashMap::new(), HashMap::new());
         for step in &steps {
+            if let Op::Enter(of) = step.op {
+                let next = u32::try_from(bits.len()).unwrap_or(u32::MAX);
+                bits.insert(of, next);
+            }
             if let Op::Count { stmt, inner, counter, .. } = &step.op {
                 loops.insert(*counter, stmt.id);
                 variables.insert(stmt.id, inner.variable);
@@ -37,12 +44,21 @@ impl Statics {
         }
         let counting = counting(&steps);
         let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
-        Self { live: live(&steps), loops, counting, variables, period }
+        let locals = u32::try_from(locals).unwrap_or(u32::MAX);
+        let ahead = ahead(&steps, &bits);
+        Self { live: live(&steps, locals), ahead, bits, loops, counting, variables, period }
     }
 
     /// Whether a variable is read at a step or later.
     pub(super) fn is_live(&self, at: usize, local: LocalId) -> bool {
-        self.live.get(at).is_none_or(|live| live.contains(&local))
+        self.live.get(at).is_none_or(|live| live.has(local))
+    }
+
+    /// Whether a group at a step will come to one of these loops, which it is not in.
+    pub(super) fn is_behind(&self, at: usize, inside: &[StmtId], loops: &[StmtId]) -> bool {
+        let ahead = self.ahead.get(at).copied().unwrap_or(0);
+        let bit = |of: &StmtId| self.bits.get(of).is_some_and(|bit| ahead >> bit.min(&127) & 1 == 1);
+        loops.iter().any(|of| !inside.contains(of) && bit(of))
     }
 
     /// Whether a variable counts the turns of a loop.
@@ -82,7 +98,7 @@ fn replaced(op: &Op<'_>) -> Option<LocalId> {
 }
 
 /// The variables that a step reads.
-fn read(op: &Op<'_>, live: &mut HashSet<LocalId>) {
+fn read(op: &Op<'_>, live: &mut Locals) {
     for expr in expressions(op) {
         visit::within(expr, &mut |part| {
             if let ExprKind::Local(local) = part.kind {
@@ -109,28 +125,76 @@ fn successors(at: usize, op: &Op<'_>) -> Vec<usize> {
     }
 }
 
-fn live(steps: &[&Step<'_>]) -> Vec<HashSet<LocalId>> {
-    let mut live: Vec<HashSet<LocalId>> = vec![HashSet::new(); steps.len()];
+/// A set of variables, as bits.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Locals(Vec<u64>);
+
+impl Locals {
+    fn of(count: u32) -> Self {
+        Self(vec![0; count.div_ceil(64) as usize])
+    }
+
+    fn has(&self, LocalId(local): LocalId) -> bool {
+        self.0.get(local as usize / 64).is_some_and(|bits| bits >> (local % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, LocalId(local): LocalId) {
+        if let Some(bits) = self.0.get_mut(local as usize / 64) {
+            *bits |= 1 << (local % 64);
+        }
+    }
+
+    fn remove(&mut self, LocalId(local): LocalId) {
+        if let Some(bits) = self.0.get_mut(local as usize / 64) {
+            *bits &= !(1 << (local % 64));
+        }
+    }
+
+    fn extend(&mut self, others: &Self) {
+        self.0.iter_mut().zip(&others.0).for_each(|(bits, others)| *bits |= others);
+    }
+}
+
+fn live(steps: &[&Step<'_>], count: u32) -> Vec<Locals> {
+    let reads: Vec<Locals> = steps
+        .iter()
+        .map(|step| {
+            let mut reads = Locals::of(count);
+            read(&step.op, &mut reads);
+            reads
+        })
+        .collect();
+    let mut live = reads.clone();
     loop {
         let mut changed = false;
         for (at, step) in steps.iter().enumerate().rev() {
-            let mut now = HashSet::new();
+            let mut now = Locals::of(count);
             for to in successors(at, &step.op) {
-                now.extend(live.get(to).into_iter().flatten().copied());
+                live.get(to).into_iter().for_each(|live| now.extend(live));
             }
             if let Some(local) = replaced(&step.op) {
-                now.remove(&local);
+                now.remove(local);
             }
-            read(&step.op, &mut now);
-            if now.len() > live[at].len() {
-                live[at] = now;
-                changed = true;
-            }
+            now.extend(&reads[at]);
+            changed |= now != live[at];
+            live[at] = now;
         }
         if !changed {
             return live;
         }
     }
+}
+
+/// The loops that may begin after each step, before it is taken again.
+fn ahead(steps: &[&Step<'_>], bits: &HashMap<StmtId, u32>) -> Vec<u128> {
+    let mut ahead = vec![0; steps.len()];
+    for (at, step) in steps.iter().enumerate().rev() {
+        let later = successors(at, &step.op).into_iter().filter(|to| *to > at);
+        let all = later.filter_map(|to| ahead.get(to)).fold(0, |all, loops| all | loops);
+        let own = if let Op::Enter(of) = step.op { bits.get(&of).copied() } else { None };
+        ahead[at] = all | own.map_or(0, |bit| 1 << bit.min(127));
+    }
+    ahead
 }
 
 /// Variables to which each assignment within a loop adds a number.

@@ -4,13 +4,14 @@
 //! become sums of a number of turns, and sums that grow become symbols; what was decided of them is
 //! said of what they have become, as far as it can be, and else forgotten.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::renamed::{Renaming, in_order, replace_all, symbol_of};
 use super::statics::Statics;
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::parted;
 use crate::check::protocol::linear::Linear;
+use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::{Node, Term, Terms};
@@ -89,8 +90,9 @@ fn settle(run: &mut Run<'_, '_>) -> bool {
 /// A number that changes in the turns of a loop, the same for all threads of a group.
 struct Moving {
     term: Term,
-    /// How many loops are around the one that counts with it.
+    /// How many loops are around the one that counts with it, and the turn of that.
     depth: usize,
+    turn: u32,
     place: Place,
 }
 
@@ -110,24 +112,54 @@ fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
             let Some(term) = lanes.uniform() else { continue };
             let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
             if let Some(depth) = loops.iter().position(counts) {
-                all.push(Moving { term, depth, place: Place::Local(number, local) });
+                all.push(Moving {
+                    term,
+                    depth,
+                    turn: turn(agent, depth),
+                    place: Place::Local(number, local),
+                });
             }
         }
         for (index, counter) in agent.counters.iter().enumerate() {
             let Some(term) = counter.as_ref().and_then(|counter| counter.value.uniform()) else { continue };
             let of = statics.loops.get(&index);
             if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
-                all.push(Moving { term, depth, place: Place::Counter(number, index) });
+                all.push(Moving {
+                    term,
+                    depth,
+                    turn: turn(agent, depth),
+                    place: Place::Counter(number, index),
+                });
             }
         }
     }
     all
 }
 
+/// Whether a group has yet to come to one of the loops that count with these.
+fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)]) -> bool {
+    let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
+    let of = |moving: &Moving| match moving.place {
+        Place::Local(agent, _) | Place::Counter(agent, _) => agent,
+    };
+    let mut waiting = run.agents.iter().filter(|agent| !agent.is_done);
+    waiting.any(|agent| {
+        together.iter().any(|(_, moving)| {
+            let inside = &loops(&run.agents[of(moving)])[..=moving.depth];
+            statics.is_behind(agent.at, loops(agent), inside)
+        })
+    })
+}
+
+/// The turn of a group's loop.
+fn turn(agent: &Agent, depth: usize) -> u32 {
+    agent.turns.get(depth).map_or(0, |(_, turn)| *turn)
+}
+
 /// Counters that are known become sums of turns.
 fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut of_depth: BTreeMap<usize, Vec<(i128, Moving)>> = BTreeMap::new();
-    let mut counted = HashSet::new();
+    let mut counted = QuickSet::default();
     for moving in counters(run, statics) {
         let scalar = run.terms.scalar(moving.term);
         match run.terms.int(moving.term) {
@@ -147,7 +179,8 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
         all.sort_by_key(|(number, _)| *number);
         let near = all.chunk_by(|(one, _), (other, _)| other - one <= MOST_APART);
         for together in near {
-            if together.first().is_some_and(|(least, _)| *least > 0) {
+            let have_begun = together.iter().all(|(number, moving)| *number > 0 && moving.turn > 0);
+            if have_begun && !is_awaited(run, statics, together) {
                 start_counting(run, together, statics.period);
                 any = true;
             }
@@ -205,12 +238,12 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i1
 /// Sums that all have grown begin again, with other turns or another symbol.
 fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut all = vec![];
-    let mut held = HashSet::new();
+    let mut held = QuickSet::default();
     replace_all(run, &mut |_, term| {
         all.push(term);
         term
     });
-    let mut moving: HashSet<Term> = counters(run, statics).into_iter().map(|moving| moving.term).collect();
+    let mut moving: QuickSet<Term> = counters(run, statics).into_iter().map(|moving| moving.term).collect();
     moving.extend(moved(run));
     // How many periods of a symbol's turns all have in common, and how much all sums of a term.
     let (mut periods, mut least): (BTreeMap<Term, i128>, BTreeMap<Term, i128>) = Default::default();
@@ -293,7 +326,7 @@ fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
 }
 
 /// Whether a term contains one of these, other than itself if it is the outermost.
-fn contains_any(terms: &Terms, term: Term, of: &HashSet<Term>, outermost: bool) -> bool {
+fn contains_any(terms: &Terms, term: Term, of: &QuickSet<Term>, outermost: bool) -> bool {
     !outermost && of.contains(&term)
         || terms.operands(term).into_iter().any(|operand| contains_any(terms, operand, of, false))
 }

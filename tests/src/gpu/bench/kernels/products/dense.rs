@@ -44,6 +44,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows128, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
@@ -124,6 +125,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows128, Rows256), STAGES> = shared();
         let outs: Stages<Rows64, OUTS> = shared();
         if thread_idx().x == 0 {
@@ -206,6 +208,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows256, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {

@@ -40,6 +40,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows128, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
@@ -132,6 +133,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows128, Rows256), STAGES> = shared();
         let outs: Stages<Rows64, OUTS> = shared();
         if thread_idx().x == 0 {
@@ -226,6 +228,7 @@ pub mod products {
         across: u32,
         steps: u32,
     ) {
+        assume(steps > 0);
         let ring: Pipeline<(Rows256, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {

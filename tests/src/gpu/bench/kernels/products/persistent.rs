@@ -35,6 +35,7 @@ pub mod products {
         T: Multiply<T, f32>,
         f32: StoreAs<T>,
     {
+        assume(steps > 0);
         let ring: Pipeline<(Tile<T, OfA, Swizzle128>, Tile<T, OfB, Swizzle128>), 4> = shared();
         let outs: Stages<Tile<T, OfC, Swizzle128>, 4> = shared();
         if thread_idx().x == 0 {
