@@ -33,6 +33,7 @@ pub struct Accepted<T> {
 
 /// Why a source file gave no kernels.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Failure {
     /// It is not Rust.
     Syntax(syn::Error),

@@ -5,6 +5,7 @@
 use std::sync::OnceLock;
 
 use tma_kernels::attention::kernel::forward;
+use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Tile, gemm};
 use tma_kernels::{AttentionError, AttentionOptions, Lengths, attention};
@@ -17,7 +18,7 @@ use crate::random::hash;
 /// Whether a kernel is one of `tma-kernels`.
 pub fn has(kernel: &KernelSpec) -> bool {
     let instances =
-        [&product::plain::INSTANCES[..], &product::full::INSTANCES, &forward::attention::INSTANCES];
+        [&product::plain::INSTANCES[..], &with_options::full::INSTANCES, &forward::attention::INSTANCES];
     instances.into_iter().flatten().any(|own| std::ptr::eq(own, kernel))
 }
 

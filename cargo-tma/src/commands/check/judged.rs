@@ -137,17 +137,15 @@ fn exceptions(kernel: &Kernel, source: &str) -> Vec<Exception> {
 }
 
 fn refused(file: String, failure: &Failure) -> Refused {
-    let errors = match failure {
-        Failure::Syntax(error) => {
-            vec![Fault { code: None, line: error.span().start().line, text: error.to_string() }]
-        }
-        Failure::Rules { errors, .. } => errors.iter().map(Fault::of).collect(),
+    if let Failure::Rules { errors, rendered, .. } = failure {
+        return Refused { file, text: rendered.clone(), errors: errors.iter().map(Fault::of).collect() };
+    }
+    // All others are one error, without a code.
+    let (line, text) = match failure {
+        Failure::Syntax(error) => (error.span().start().line, error.to_string()),
+        other => (1, other.to_string()),
     };
-    let text = match failure {
-        Failure::Syntax(_) => format!("{file}:{failure}"),
-        Failure::Rules { rendered, .. } => rendered.clone(),
-    };
-    Refused { file, text, errors }
+    Refused { text: format!("{file}:{failure}"), file, errors: vec![Fault { code: None, line, text }] }
 }
 
 impl Fault {

@@ -187,11 +187,9 @@ impl Facts {
             }
             Node::Math(op @ (MathOp::Min | MathOp::Max), ref all) => {
                 let ranges = all.iter().map(|&part| of(part));
-                let of_both = |(low_a, high_a): (i128, i128), (low_b, high_b): (i128, i128)| match op {
-                    MathOp::Min => (low_a.min(low_b), high_a.min(high_b)),
-                    _ => (low_a.max(low_b), high_a.max(high_b)),
-                };
-                ranges.reduce(of_both).unwrap_or((least, greatest))
+                let of_two = if op == MathOp::Min { i128::min } else { i128::max };
+                let of_both = ranges.reduce(|a, b| (of_two(a.0, b.0), of_two(a.1, b.1)));
+                of_both.unwrap_or((least, greatest))
             }
             Node::Cast(a) if terms.scalar(a).is_integer() => {
                 let (low, high) = of(a);

@@ -25,13 +25,13 @@ impl Terms {
         if !self.is_numbered(term) {
             return None;
         }
-        let (product, rest) = match *self.node(term) {
-            Node::Binary(BinaryOp::Add, product, rest) => (product, self.int(rest)?),
-            _ => (term, 0),
+        let (product, rest) = match self.node(term).operands_of_binary(BinaryOp::Add) {
+            Some((product, rest)) => (product, self.int(rest)?),
+            None => (term, 0),
         };
-        let (turns, period) = match *self.node(product) {
-            Node::Binary(BinaryOp::Mul, turns, period) => (turns, self.int(period)?),
-            _ => (product, 1),
+        let (turns, period) = match self.node(product).operands_of_binary(BinaryOp::Mul) {
+            Some((turns, period)) => (turns, self.int(period)?),
+            None => (product, 1),
         };
         let symbol = if let Node::Cast(inner) = *self.node(turns) { inner } else { turns };
         let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)));
@@ -65,11 +65,11 @@ impl Terms {
             }
             (None, Some(sum)) => {
                 let by = self.int(a)?;
-                match op {
-                    BinaryOp::Add | BinaryOp::Mul | BinaryOp::Eq => self.with_number(op, sum, by),
-                    BinaryOp::Lt if by < sum.rest => Some(self.truth(true)),
-                    _ => None,
+                let is_symmetric = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Eq);
+                if op == BinaryOp::Lt && by < sum.rest {
+                    return Some(self.truth(true));
                 }
+                if is_symmetric { self.with_number(op, sum, by) } else { None }
             }
             (None, None) => self.of_wrapped(op, a, b),
         }
@@ -79,13 +79,9 @@ impl Terms {
     fn of_wrapped(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         let Node::Binary(BinaryOp::Sub, sum, less) = *self.node(a) else { return None };
         let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
-        let modulo = match op {
-            BinaryOp::And => by + 1,
-            BinaryOp::Rem => by,
-            _ => return None,
-        };
+        let modulo = if op == BinaryOp::And { by + 1 } else { by };
         let scalar = self.scalar(turns);
-        (is_power_of_two(modulo) && period % modulo == 0)
+        (matches!(op, BinaryOp::And | BinaryOp::Rem) && is_power_of_two(modulo) && period % modulo == 0)
             .then(|| self.number((rest - less).rem_euclid(modulo), scalar))
     }
 
@@ -99,7 +95,20 @@ impl Terms {
             BinaryOp::Lt => Some(self.truth(a.rest < b.rest)),
             BinaryOp::Eq => Some(self.truth(a.rest == b.rest)),
             BinaryOp::Sub if a.rest >= b.rest => Some(self.number(a.rest - b.rest, scalar)),
-            _ => None,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr
+            | BinaryOp::Ne
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge => None,
         }
     }
 
@@ -127,7 +136,22 @@ impl Terms {
             }
             BinaryOp::Lt if by <= rest => Some(self.truth(false)),
             BinaryOp::Eq if (rest - by) % period != 0 || by < rest => Some(self.truth(false)),
-            _ => None,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge => None,
         }
     }
 
@@ -137,11 +161,8 @@ impl Terms {
         if !to.is_integer() || to.bytes() < 4 {
             return None;
         }
-        let turns = match *self.node(sum.turns) {
-            Node::Cast(symbol) if self.scalar(symbol) == to => symbol,
-            Node::Cast(symbol) => self.add(Node::Cast(symbol), to),
-            _ => self.add(Node::Cast(sum.turns), to),
-        };
+        let symbol = if let Node::Cast(symbol) = *self.node(sum.turns) { symbol } else { sum.turns };
+        let turns = if self.scalar(symbol) == to { symbol } else { self.add(Node::Cast(symbol), to) };
         Some(self.sum(Linear { turns, ..sum }))
     }
 }

@@ -60,6 +60,41 @@ pub(super) enum Node {
     Integer(IntegerOp, Vec<Term>),
 }
 
+/// The symbols that a run gives numbers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Fresh,
+    Turns,
+}
+
+impl Node {
+    /// Of a symbol that has a number from a run, which kind it is.
+    pub(super) fn given(&self) -> Option<Given> {
+        match self {
+            Self::Symbol(Symbol::Fresh(_)) => Some(Given::Fresh),
+            Self::Symbol(Symbol::Turns(_)) => Some(Given::Turns),
+            Self::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Read(..)) => None,
+            Self::Known(_)
+            | Self::Not(_)
+            | Self::Unary(..)
+            | Self::Binary(..)
+            | Self::Cast(_)
+            | Self::Math(..)
+            | Self::Integer(..) => None,
+        }
+    }
+
+    /// The operands of this operation, if it is one.
+    pub(super) fn operands_of_binary(&self, wanted: BinaryOp) -> Option<(Term, Term)> {
+        if let Self::Binary(op, a, b) = *self
+            && op == wanted
+        {
+            return Some((a, b));
+        }
+        None
+    }
+}
+
 /// All terms of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -136,10 +171,8 @@ impl Terms {
             return term;
         }
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let numbered = match &key.0 {
-            Node::Symbol(Symbol::Fresh(_) | Symbol::Turns(_)) => true,
-            node => operands_of(node).iter().any(|&operand| self.is_numbered(operand)),
-        };
+        let numbered =
+            key.0.given().is_some() || operands_of(&key.0).iter().any(|&operand| self.is_numbered(operand));
         self.numbered.push(numbered);
         self.nodes.push(key.clone());
         self.numbers.insert(key, term);

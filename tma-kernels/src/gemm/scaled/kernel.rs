@@ -131,7 +131,7 @@ pub mod scaled {
                                 made[i as usize] = scales_a.get(row * along_m + step * along_k) * of_b;
                             }
                         }
-                        taken[batch % 2].wait(batch / 2 & 1 ^ 1);
+                        taken[batch % 2].wait(((batch / 2) & 1) ^ 1);
                         for i in unroll(0..8u32) {
                             factors[batch % 2].set(lane % 4 * 128 + i * 16 + lane / 4, made[i as usize]);
                         }
@@ -157,7 +157,7 @@ pub mod scaled {
                 let mine = me * 64 + sum.at(0)[0];
                 for first in (0..steps).step_by(BATCH as usize) {
                     let now = factors[batch % 2];
-                    ready[batch % 2].wait(batch / 2 & 1);
+                    ready[batch % 2].wait((batch / 2) & 1);
                     let end = min(first + BATCH, steps);
                     for step in (first..end).step_by(2) {
                         let slot = consumer.wait();

@@ -8,6 +8,7 @@
 
 use tma_model::sync::{Clock, Component, Epoch, Part};
 
+use crate::check::protocol::code::Op;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
@@ -16,7 +17,7 @@ use crate::check::protocol::run::Run;
 use crate::check::protocol::state::{Agent, Block, Counter, Mbarrier, Meeting, Meets, TensorCore};
 use crate::check::protocol::term::Term;
 use crate::check::protocol::value::{Place, Value};
-use crate::ir::StmtKind;
+use crate::ir::{Stmt, StmtKind};
 use crate::limits::WARPGROUP_THREADS;
 
 /// What a state becomes.
@@ -43,13 +44,11 @@ pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
 
 /// How many groups a wait may leave open.
 fn most_pending(run: &Run<'_, '_>) -> u32 {
-    use crate::check::protocol::code::Op;
-    let pending = |op: &Op<'_>| match op {
-        Op::Do(stmt) => match stmt.kind {
-            StmtKind::BulkWaitGroup { pending, .. } => Some(pending),
-            _ => None,
-        },
-        _ => None,
+    let pending = |op: &Op<'_>| {
+        if let Op::Do(Stmt { kind: StmtKind::BulkWaitGroup { pending, .. }, .. }) = op {
+            return Some(*pending);
+        }
+        None
     };
     let stores = run.input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
     stores.max(run.input.kernel.flights().most_pending())

@@ -6,7 +6,7 @@ use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::linear::Linear;
 use crate::check::protocol::quick::{QuickMap, QuickSet};
 use crate::check::protocol::run::Run;
-use crate::check::protocol::term::{Node, Symbol, Term, Terms};
+use crate::check::protocol::term::{Given, Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::BinaryOp;
 
@@ -157,11 +157,11 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
     let mut is_new = false;
     replace_all(run, &mut |terms, term| {
-        name_symbols(terms, term, (&mut seen, &mut given), &mut |terms, symbol, number| {
+        name_symbols(terms, term, (&mut seen, &mut given), &mut |terms, symbol, (kind, number)| {
             let scalar = terms.scalar(symbol);
-            let name = match terms.node(symbol) {
-                Node::Symbol(Symbol::Fresh(_)) => terms.symbol(Symbol::Fresh(number), scalar),
-                _ => terms.symbol(Symbol::Turns(number), scalar),
+            let name = match kind {
+                Given::Fresh => terms.symbol(Symbol::Fresh(number), scalar),
+                Given::Turns => terms.symbol(Symbol::Turns(number), scalar),
             };
             is_new |= name != symbol;
             renaming.whole.insert(symbol, name);
@@ -185,19 +185,15 @@ fn name_symbols(
     terms: &mut Terms,
     term: Term,
     (seen, given): (&mut QuickSet<Term>, &mut [u32; 2]),
-    name: &mut impl FnMut(&mut Terms, Term, u32),
+    name: &mut impl FnMut(&mut Terms, Term, (Given, u32)),
 ) {
     if !terms.is_numbered(term) || !seen.insert(term) {
         return;
     }
-    let kind = match terms.node(term) {
-        Node::Symbol(Symbol::Fresh(_)) => Some(0),
-        Node::Symbol(Symbol::Turns(_)) => Some(1),
-        _ => None,
-    };
-    if let Some(kind) = kind {
-        given[kind] += 1;
-        name(terms, term, given[kind]);
+    if let Some(kind) = terms.node(term).given() {
+        let given = &mut given[kind as usize];
+        *given += 1;
+        name(terms, term, (kind, *given));
     }
     for operand in terms.operands(term) {
         name_symbols(terms, operand, (seen, given), name);
@@ -209,8 +205,8 @@ fn has_other(terms: &Terms, term: Term, known: &QuickSet<Term>) -> bool {
     if !terms.is_numbered(term) {
         return false;
     }
-    match terms.node(term) {
-        Node::Symbol(Symbol::Fresh(_) | Symbol::Turns(_)) => !known.contains(&term),
-        _ => terms.operands(term).into_iter().any(|operand| has_other(terms, operand, known)),
+    if terms.node(term).given().is_some() {
+        return !known.contains(&term);
     }
+    terms.operands(term).into_iter().any(|operand| has_other(terms, operand, known))
 }

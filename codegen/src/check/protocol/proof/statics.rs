@@ -81,10 +81,8 @@ fn expressions<'k>(op: &Op<'k>) -> Vec<&'k Expr> {
 /// The variable that a step gives another value, whatever it was.
 fn replaced(op: &Op<'_>) -> Option<LocalId> {
     match op {
-        Op::Do(stmt) => match &stmt.kind {
-            StmtKind::Assign { local, index, .. } if index.is_empty() => Some(*local),
-            _ => None,
-        },
+        Op::Do(Stmt { kind: StmtKind::Assign { local, index, .. }, .. }) if index.is_empty() => Some(*local),
+        Op::Do(_) => None,
         Op::Count { inner, .. } => Some(inner.variable),
         Op::Branch { .. }
         | Op::Choose { .. }
@@ -212,23 +210,14 @@ fn counting(steps: &[&Step<'_>]) -> HashSet<(LocalId, StmtId)> {
 /// Whether an expression is a variable and a number more.
 fn is_grown(value: &Expr, local: LocalId) -> bool {
     let is_local = |expr: &Expr| matches!(expr.kind, ExprKind::Local(read) if read == local);
-    match &value.kind {
-        ExprKind::Binary(BinaryOp::Add, a, b) => {
-            is_local(a) && number(b).is_some() || is_local(b) && number(a).is_some()
-        }
-        _ => false,
+    if let ExprKind::Binary(BinaryOp::Add, a, b) = &value.kind {
+        return (is_local(a) && number(b).is_some()) || (is_local(b) && number(a).is_some());
     }
+    false
 }
 
 fn number(expr: &Expr) -> Option<i128> {
-    match &expr.kind {
-        ExprKind::Const(Const::Int(number)) => Some(*number),
-        ExprKind::Cast(inner) => number_of_cast(inner),
-        _ => None,
-    }
-}
-
-fn number_of_cast(inner: &Expr) -> Option<i128> {
+    let inner = if let ExprKind::Cast(inner) = &expr.kind { inner } else { expr };
     if let ExprKind::Const(Const::Int(number)) = inner.kind { Some(number) } else { None }
 }
 
@@ -254,23 +243,34 @@ impl Periods {
     }
 
     fn step(&mut self, op: &Op<'_>) {
+        expressions(op).into_iter().for_each(|expr| self.want(expr, 1));
         match op {
-            Op::Do(Stmt { kind: StmtKind::Assign { local, value, .. }, .. }) => {
-                let wanted = self.of.get(local).copied().unwrap_or(1);
-                self.want(value, wanted);
-            }
+            Op::Do(stmt) => self.statement(&stmt.kind),
             Op::Begin { inner, .. } => {
                 let wanted = self.of.get(&inner.variable).copied().unwrap_or(1);
                 self.want(&inner.start, wanted);
                 self.want(&inner.step, wanted);
             }
-            Op::Do(Stmt { kind: StmtKind::Barrier { op, barrier, .. }, .. }) => {
-                self.want(barrier, 1);
-                if let Some(parity) = parity(op) {
-                    self.want(parity, 2);
-                }
-            }
-            _ => expressions(op).into_iter().for_each(|expr| self.want(expr, 1)),
+            Op::Branch { .. }
+            | Op::Choose { .. }
+            | Op::Count { .. }
+            | Op::Next { .. }
+            | Op::Enter(_)
+            | Op::Turn(_)
+            | Op::Jump(_)
+            | Op::End => {}
+        }
+    }
+
+    fn statement(&mut self, kind: &StmtKind) {
+        if let StmtKind::Assign { local, value, .. } = kind {
+            let wanted = self.of.get(local).copied().unwrap_or(1);
+            self.want(value, wanted);
+        }
+        if let StmtKind::Barrier { op, .. } = kind
+            && let Some(parity) = parity(op)
+        {
+            self.want(parity, 2);
         }
     }
 
@@ -279,35 +279,20 @@ impl Periods {
         if modulo > LONGEST_PERIOD {
             return;
         }
-        match &expr.kind {
-            ExprKind::Local(local) => {
-                let known = self.of.entry(*local).or_insert(1);
-                let common = lcm(*known, modulo);
-                if common != *known && common <= LONGEST_PERIOD {
-                    *known = common;
-                    self.changed = true;
-                }
+        if let ExprKind::Local(local) = expr.kind {
+            let known = self.of.entry(local).or_insert(1);
+            let common = lcm(*known, modulo);
+            if common != *known && common <= LONGEST_PERIOD {
+                *known = common;
+                self.changed = true;
             }
-            ExprKind::Binary(op, a, b) => {
-                let by = number(b).filter(|by| *by > 0);
-                match (op, by) {
-                    (BinaryOp::Rem, Some(by)) => self.want(a, by),
-                    (BinaryOp::Div, Some(by)) => self.want(a, by.saturating_mul(modulo)),
-                    (BinaryOp::And, Some(by)) => self.want(a, (by + 1) & !by),
-                    (BinaryOp::Shr, Some(by)) => {
-                        self.want(a, modulo.checked_shl(by as u32).unwrap_or(i128::MAX))
-                    }
-                    (BinaryOp::Xor, Some(by)) => {
-                        self.want(a, lcm(modulo, (by + 1) & !by));
-                    }
-                    _ => {
-                        self.want(a, modulo);
-                        self.want(b, modulo);
-                    }
-                }
-            }
-            ExprKind::Cast(inner) => self.want(inner, modulo),
-            _ => visit::operands_of(expr).into_iter().for_each(|part| self.want(part, 1)),
+        } else if let ExprKind::Cast(inner) = &expr.kind {
+            self.want(inner, modulo);
+        } else if let ExprKind::Binary(op, a, b) = &expr.kind {
+            self.want(a, of_operand(*op, number(b), modulo));
+            self.want(b, modulo);
+        } else {
+            visit::operands_of(expr).into_iter().for_each(|part| self.want(part, 1));
         }
     }
 
@@ -324,6 +309,31 @@ impl Periods {
             let common = lcm(period, of);
             if common > LONGEST_PERIOD { period } else { common }
         })
+    }
+}
+
+/// Modulo which number the left operand is wanted if what the operation gives is wanted modulo one.
+fn of_operand(op: BinaryOp, by: Option<i128>, modulo: i128) -> i128 {
+    let Some(by) = by.filter(|by| *by > 0) else { return modulo };
+    // Of 0b0111 it is 0b1000, and 1 of a number that is no such mask.
+    let above_mask = (by + 1) & !by;
+    match op {
+        BinaryOp::Rem => by,
+        BinaryOp::Div => by.saturating_mul(modulo),
+        BinaryOp::And => above_mask,
+        BinaryOp::Xor => lcm(modulo, above_mask),
+        BinaryOp::Shr => by.try_into().ok().and_then(|by| modulo.checked_shl(by)).unwrap_or(i128::MAX),
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Or
+        | BinaryOp::Shl
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => modulo,
     }
 }
 

@@ -16,8 +16,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tma_codegen::Failure;
-
 use crate::draw::Draw;
 use body::Template;
 use rustc::Package;
@@ -89,9 +87,7 @@ fn answer(kernel: &str) -> Answer {
             let variables = accepted.kernels.iter().flat_map(|checked| &checked.kernel.kernel().variables);
             Ok(variables.map(|variable| (variable.name.clone(), variable.ty.to_string())).collect())
         }
-        Err(failure @ (Failure::Syntax(_) | Failure::Rules { .. })) => Err(failure.to_string()),
-        #[cfg(feature = "llvm")]
-        Err(failure @ Failure::Backend(_)) => Err(failure.to_string()),
+        Err(failure) => Err(failure.to_string()),
     }
 }
 
