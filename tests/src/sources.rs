@@ -142,9 +142,10 @@ pub fn benchmarks() -> &'static [Source] {
 }
 
 /// The pages of the book whose kernels are compiled.
-pub const BOOK: [&str; 5] = [
+pub const BOOK: [&str; 6] = [
     "docs/language.md",
     "docs/pipelines.md",
+    "docs/protocol.md",
     "docs/tutorial.md",
     "docs/tutorial-store.md",
     "docs/tutorial-tensor-cores.md",

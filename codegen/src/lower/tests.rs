@@ -104,8 +104,8 @@ fn text_names_its_source_and_nothing_else() {
     let text = ptx(COPY);
     let header = format!(
         "// kernel: tma_copy\n// generator: tma-codegen {}\n// source: src/kernel.rs:3\n\
-         // shared 0..16384 tile: Tile<f16, Shape2<128, 64>>\n// shared 16384..16392 full:
-         // Barrier\n\n\
+         // shared 0..16384 tile: Tile<f16, Shape2<128, 64>>\n// shared 16384..16392 full: \
+         Barrier\n\n\
          .version",
         env!("CARGO_PKG_VERSION")
     );

@@ -13,7 +13,7 @@ use crate::interleavings::{Draw, Program, Step, all_orders};
 use crate::verdict;
 
 /// Programs that are judged.
-const PROGRAMS: u64 = 250;
+const PROGRAMS: u64 = 80;
 /// Turns that are tried.
 const MOST_TURNS: u32 = 12;
 

@@ -67,9 +67,15 @@ fn no_right_kernel_is_refused() {
 #[test]
 fn the_book_shows_right_kernels_and_wrong_ones() {
     let (mut wrong, mut findings) = (vec![], 0);
-    for page in
-        ["language", "pipelines", "tutorial", "tutorial-store", "tutorial-tensor-cores", "tutorial-multicast"]
-    {
+    for page in [
+        "language",
+        "pipelines",
+        "protocol",
+        "tutorial",
+        "tutorial-store",
+        "tutorial-tensor-cores",
+        "tutorial-multicast",
+    ] {
         let text = fs::read_to_string(root().join(format!("docs/{page}.md"))).expect("a page of the book");
         let mut blocks = text.split("```rust,");
         blocks.next();

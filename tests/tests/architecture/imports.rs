@@ -51,7 +51,7 @@ const PACKAGES: [(&str, &[&str]); 11] = [
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
-    ("cargo-tma", &["ptx-sim", "tma-model", "tma-runtime", "tma-setup"]),
+    ("cargo-tma", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime", "tma-setup"]),
     ("xtask", &["tma-setup"]),
 ];
 

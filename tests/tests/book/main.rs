@@ -23,6 +23,7 @@ const HELD: &[(&str, &str, &str)] = &[
     ("", "rust,refused", "codegen/tests/book.rs"),
     ("docs/language.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/pipelines.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/protocol.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial-store.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial-tensor-cores.md", "rust,kernel", "tests/tests/tutorials.rs"),
@@ -44,7 +45,7 @@ const HELD: &[(&str, &str, &str)] = &[
 
 /// Pages whose remaining Rust is parts of programs, most of them around an error of the host's side.
 /// It has to parse, and nothing compiles it.
-const FRAGMENTS: [&str; 3] = ["docs/errors/", "docs/gemm.md", "docs/kept-ptx.md"];
+const FRAGMENTS: [&str; 4] = ["docs/errors/", "docs/convolution.md", "docs/gemm.md", "docs/kept-ptx.md"];
 
 /// Output, notation and settings. Where output follows code of a kind in [`HELD`], that test compares
 /// it; [`commands`] has the shell's.

@@ -8,7 +8,7 @@ use std::{env, fs};
 use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
-use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Tile, gemm};
+use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, gemm};
 use tma_runtime::prelude::*;
 
 use super::{Element, expect_all, hash, numbers, recording};
@@ -45,7 +45,7 @@ impl Instance {
         match self.types {
             "bf16" => self.product::<bf16, bf16>(device),
             "bf16_f32" => self.product::<bf16, f32>(device),
-            "f16" => self.product::<f16, f16>(device),
+            "f16" | "f16_half" => self.product::<f16, f16>(device),
             "f16_f32" => self.product::<f16, f32>(device),
             "e4m3" => self.product::<e4m3, bf16>(device),
             "e4m3_f32" => self.product::<e4m3, f32>(device),
@@ -67,7 +67,9 @@ impl Instance {
         let residual = device.tensor(&numbers::<C>(4, l * m * n), [l, m, n])?;
         let bias = device.tensor(&numbers::<C>(5, n), [n])?;
         let choice = Some(Choice { tile: self.tile, splits: if self.is_full { 2 } else { 1 } });
-        let options = GemmOptions { transpose_a: of_a, transpose_b: of_b, choice, ..Default::default() };
+        let sums = if self.types.ends_with("_half") { Sums::Half } else { Sums::Exact };
+        let options =
+            GemmOptions { transpose_a: of_a, transpose_b: of_b, choice, sums, ..Default::default() };
         let options = match self.is_full {
             false => options,
             true => GemmOptions {

@@ -75,33 +75,47 @@ const MOST_BLOCKS: u32 = 16;
 /// The fewest turns of a loop that are looked at.
 const FEWEST_TURNS: u32 = 4;
 
-/// Judges a kernel.
-pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    explore(kernel, budget, None).0
-}
-
 /// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
 pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
-    let (judgement, banks) = explore(kernel, budget, Some(Banks::default()));
-    Report { judgement, accesses: banks.unwrap_or_default().of_kernel(kernel.kernel()) }
+    // What is proved was not followed with numbers, which accesses need.
+    let mut all = Exploration::new(budget);
+    all.banks = Some(Banks::default());
+    for extents in extents(kernel.kernel()) {
+        _ = all.follow(&mut input(kernel, extents), &mut Terms::default());
+    }
+    let accesses = all.banks.unwrap_or_default().of_kernel(kernel.kernel());
+    Report { judgement: judge(kernel, budget), accesses }
 }
 
-fn explore(kernel: &CheckedKernel, budget: Budget, banks: Option<Banks>) -> (Judgement, Option<Banks>) {
-    let to_prove = budget.to_prove();
-    let mut all = Exploration { left: budget.0, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks };
-    let broken = match kernel.kernel().launch.cluster {
-        Cluster::None => all.clusters(kernel, [1, 1, 1]),
-        Cluster::Fixed(extents) => all.clusters(kernel, extents),
-        Cluster::AtLaunch => CLUSTERS.iter().find_map(|&extents| all.clusters(kernel, extents)),
-    };
+/// Judges a kernel.
+pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
+    let mut all = Exploration::new(budget);
+    let broken = extents(kernel.kernel()).into_iter().find_map(|extents| all.clusters(kernel, extents));
     let verdict = match broken {
         Some(diagnostic) => Verdict::Broken(diagnostic),
         None if !all.doubts.is_empty() => Verdict::NotDecided(all.doubts),
         None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
         None => Verdict::Proved,
     };
-    let steps = budget.0 + to_prove - all.left - all.to_prove;
-    (Judgement { verdict, steps, worlds: all.worlds }, all.banks)
+    let steps = budget.0 + budget.to_prove() - all.left - all.to_prove;
+    Judgement { verdict, steps, worlds: all.worlds }
+}
+
+/// The clusters that a kernel is looked at in.
+fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
+    match kernel.launch.cluster {
+        Cluster::None => vec![[1, 1, 1]],
+        Cluster::Fixed(extents) => vec![extents],
+        Cluster::AtLaunch => CLUSTERS.to_vec(),
+    }
+}
+
+/// A kernel in clusters of these extents.
+fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
+    let code = Steps::of(kernel.kernel());
+    let groups = first_groups(kernel.kernel(), &code, Elected::Together);
+    let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
+    Input { kernel, code, groups, cluster, most_turns, registers }
 }
 
 /// What was looked at so far.
@@ -155,6 +169,11 @@ enum Next {
 }
 
 impl Exploration {
+    fn new(budget: Budget) -> Self {
+        let (left, to_prove) = (budget.0, budget.to_prove());
+        Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None }
+    }
+
     fn doubt(&mut self, doubt: Doubt) {
         let at = doubt.span.start();
         let is_known = |known: &Doubt| known.why == doubt.why && known.span.start() == at;
@@ -163,29 +182,32 @@ impl Exploration {
         }
     }
 
-    /// All worlds with clusters of these extents.
+    /// A proof with clusters of these extents, or else all worlds.
     fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
-        let span = kernel.kernel().span;
-        if cluster.iter().product::<u32>() > MOST_BLOCKS {
+        let (mut input, mut terms) = (input(kernel, cluster), Terms::default());
+        if !input.code.steps().any(synchronises) {
+            return None;
+        }
+        let is_small = cluster.iter().product::<u32>() <= MOST_BLOCKS;
+        if is_small && self.proves(&mut input, &mut terms) {
+            return None;
+        }
+        self.follow(&mut input, &mut terms)
+    }
+
+    /// All worlds.
+    fn follow(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
+        let span = input.kernel.kernel().span;
+        if input.cluster.iter().product::<u32>() > MOST_BLOCKS {
             self.doubt(Doubt { why: Why::Cluster, span });
             return None;
         }
-        let code = Steps::of(kernel.kernel());
-        if !code.steps().any(synchronises) {
-            return None;
-        }
-        let groups = first_groups(kernel.kernel(), &code, Elected::Together);
-        let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
-        let mut input = Input { kernel, code, groups, cluster, most_turns, registers };
-        let (mut terms, mut results) = (Terms::default(), Results::default());
-        if self.proves(&mut input, &mut terms) {
-            return None;
-        }
-        input.groups = first_groups(kernel.kernel(), &input.code, Elected::ByWarp);
+        let mut results = Results::default();
+        input.groups = first_groups(input.kernel.kernel(), &input.code, Elected::ByWarp);
         let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
         loop {
-            match self.worlds(&input, &mut terms, &mut results) {
-                Next::GoOn | Next::Enough => return self.certain(&input, &terms, results),
+            match self.worlds(input, terms, &mut results) {
+                Next::GoOn | Next::Enough => return self.certain(input, terms, results),
                 Next::Again(classes) => {
                     if !refine(&mut input.groups, &classes) {
                         self.doubt(Doubt { why: Why::Cut, span });

@@ -29,7 +29,6 @@ mod facts;
 mod finding;
 mod lanes;
 mod launch;
-mod linear;
 mod meetings;
 mod memory;
 mod proof;

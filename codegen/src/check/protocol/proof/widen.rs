@@ -10,10 +10,10 @@ use super::renamed::{Renaming, in_order, replace_all, symbol_of};
 use super::statics::Statics;
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::parted;
-use crate::check::protocol::linear::Linear;
 use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
+use crate::check::protocol::term::linear::Linear;
 use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
@@ -311,7 +311,7 @@ fn moved(run: &Run<'_, '_>) -> Vec<Term> {
                 uniform_terms(value, &mut all);
             }
         }
-        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty(), "the end is behind all loops");
+        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty(), "no loop is around the end");
     }
     all.retain(|term| run.terms.known(*term).is_none());
     all

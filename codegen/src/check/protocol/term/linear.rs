@@ -4,7 +4,7 @@
 //! multiple of what it is divided by. So its stage and its phase are known although its value is
 //! not. Counters do not wrap: they stay below the ends of their loops, which a launch brings.
 
-use super::term::{Node, Symbol, Term, Terms};
+use super::{Node, Symbol, Term, Terms};
 use crate::ir::{BinaryOp, Scalar};
 
 /// Factors and rests below this are kept apart from the turns.
