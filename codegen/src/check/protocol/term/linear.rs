@@ -12,16 +12,16 @@ const MOST: i128 = 1 << 16;
 
 /// `period * turns + rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Linear {
+pub(in crate::check::protocol) struct Linear {
     /// A symbol of turns, or a cast of one.
-    pub(super) turns: Term,
-    pub(super) period: i128,
-    pub(super) rest: i128,
+    pub(in crate::check::protocol) turns: Term,
+    pub(in crate::check::protocol) period: i128,
+    pub(in crate::check::protocol) rest: i128,
 }
 
 impl Terms {
     /// The term as such a sum.
-    pub(super) fn linear(&self, term: Term) -> Option<Linear> {
+    pub(in crate::check::protocol) fn linear(&self, term: Term) -> Option<Linear> {
         if !self.is_numbered(term) {
             return None;
         }
@@ -39,7 +39,7 @@ impl Terms {
     }
 
     /// The sum as a term.
-    pub(super) fn sum(&mut self, Linear { turns, period, rest }: Linear) -> Term {
+    pub(in crate::check::protocol) fn sum(&mut self, Linear { turns, period, rest }: Linear) -> Term {
         let scalar = self.scalar(turns);
         let product = match period {
             1 => turns,
@@ -56,7 +56,7 @@ impl Terms {
     }
 
     /// What an operation with such a sum comes to, if that is known or a sum as well.
-    pub(super) fn of_turns(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
+    pub(in crate::check::protocol) fn of_turns(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         match (self.linear(a), self.linear(b)) {
             (Some(a), Some(b)) => self.of_two(op, a, b),
             (Some(sum), None) => {
@@ -156,7 +156,7 @@ impl Terms {
     }
 
     /// A sum keeps its form as a number of another type that holds it.
-    pub(super) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
+    pub(in crate::check::protocol) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let sum = self.linear(a)?;
         if !to.is_integer() || to.bytes() < 4 {
             return None;

@@ -5,9 +5,11 @@
 //! read one parameter decide alike. Arithmetic wraps as the hardware's does
 //! ([`eval`](crate::ir::eval)). Floats have no terms: nothing that synchronises depends on them.
 
+pub(super) mod linear;
+
 use std::collections::HashMap;
 
-use super::quick::QuickMap;
+use crate::check::protocol::quick::QuickMap;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, Special, UnaryOp, eval};
 
 /// A value, by number.
