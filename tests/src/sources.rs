@@ -141,6 +141,19 @@ pub fn benchmarks() -> &'static [Source] {
     }
 }
 
+/// The kernels of `tma-kernels`.
+pub fn library() -> &'static [Source] {
+    sources! {
+        "attention": "tma-kernels/src/attention/kernel.rs",
+        "conv": "tma-kernels/src/conv/kernel.rs",
+        "gemm": "tma-kernels/src/gemm/kernel.rs",
+        "gemm_folded": "tma-kernels/src/gemm/folded.rs",
+        "gemm_full": "tma-kernels/src/gemm/full.rs",
+        "gemm_grouped": "tma-kernels/src/gemm/grouped/kernel.rs",
+        "gemm_scaled": "tma-kernels/src/gemm/scaled/kernel.rs",
+    }
+}
+
 /// The pages of the book whose kernels are compiled.
 pub const BOOK: [&str; 6] = [
     "docs/language.md",

@@ -311,7 +311,7 @@ fn moved(run: &Run<'_, '_>) -> Vec<Term> {
                 uniform_terms(value, &mut all);
             }
         }
-        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty(), "no loop is around the end");
+        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty());
     }
     all.retain(|term| run.terms.known(*term).is_none());
     all
