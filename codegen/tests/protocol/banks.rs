@@ -5,7 +5,7 @@ use tma_codegen::check::protocol::{Budget, SharedAccess, report};
 /// The accesses of a kernel with a tile of 32 rows, in which `body` is.
 fn accesses(threads: u32, row: &str, body: &str) -> Vec<SharedAccess> {
     let source = format!(
-        "#[tma_kernel(threads = {threads}, protocol = trusted)]
+        "#[tma_kernel(threads = {threads}, protocol = trusted(\"only its accesses are looked at\"))]
         fn k(src: TensorMap<Tile<{row}>>, out: Global<f32>, n: u32, at: Global<u32>) {{
             let tile: Tile<{row}> = shared();
             let words: SharedArray<u32, 1024> = shared();

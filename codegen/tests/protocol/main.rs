@@ -10,6 +10,7 @@ mod mutants;
 mod operators;
 mod right;
 mod tree;
+mod unproved;
 mod wrong;
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};

@@ -277,6 +277,7 @@ impl Run<'_, '_> {
         let write = if copy.op.is_some() { REDUCE } else { WRITE };
         self.touch(stmt.id, own, (READ, Region::all(from..from + bytes)), Some(done))?;
         self.touch(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
+        self.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
         // A source that is read when its block ends.
         let site = self.site(stmt.id);
         self.blocks[own].note_visit((done, site));

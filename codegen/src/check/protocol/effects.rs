@@ -69,7 +69,9 @@ impl<'k> Run<'_, 'k> {
             StmtKind::SyncGrid { .. } => return Ok(self.meet_grid(stmt.id)),
             StmtKind::ElectOne { dest } => {
                 let last = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(1) - 1;
-                let elected = |thread: u32| thread % WARP_THREADS == ELECTED.min(last);
+                // The last warp may have fewer lanes.
+                let of_warp = |thread: u32| (thread / WARP_THREADS * WARP_THREADS + ELECTED).min(last);
+                let elected = |thread: u32| thread == of_warp(thread);
                 let all = self.me().threads.iter().map(|&thread| elected(thread)).collect();
                 if let Some(lanes) = Lanes::of(all).and_then(|all| all.map(|yes| Some(self.terms.truth(yes))))
                 {
@@ -279,8 +281,12 @@ impl<'k> Run<'_, 'k> {
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
+        // What is trusted may be written meanwhile.
+        let is_ordered = !self.input.code.trusts_any();
         let numbers = &self.blocks[block].numbers;
-        let known = at.filter(|_| vector.is_none()).and_then(|at| at.map(|at| numbers.get(&at).copied()));
+        let known = at
+            .filter(|_| vector.is_none() && is_ordered)
+            .and_then(|at| at.map(|at| numbers.get(&at).copied()));
         match known {
             Some(lanes) => self.set(dest, Value::Number(lanes)),
             None => self.load_fresh(dest),

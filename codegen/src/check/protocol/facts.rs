@@ -56,9 +56,15 @@ impl Decided {
     }
 }
 
-/// `x < y` as a comparison of `x + c`, and one of `y + c`.
-fn comparisons(terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 2] {
-    let ((sum, number), (other_sum, other_number)) = (parted(terms, a), parted(terms, b));
+/// `x < y` as a comparison of `x + c`, and one of `y + c`, where these do not wrap.
+fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 2] {
+    let whole = |term: Term| {
+        let (inner, number) = parted(terms, term);
+        let most = terms.scalar(term).integer_range().map_or(0, |(_, most)| most);
+        let holds = terms.linear(term).is_some() || facts.range(terms, inner).1 + number <= most;
+        if holds { (inner, number) } else { (term, 0) }
+    };
+    let ((sum, number), (other_sum, other_number)) = (whole(a), whole(b));
     [
         (Compared { sum, other: b, sum_is_less: true }, number),
         (Compared { sum: other_sum, other: a, sum_is_less: false }, other_number),
@@ -113,7 +119,7 @@ impl Facts {
                     let follows = |(compared, number): (Compared, i128)| {
                         self.sums.get(&compared)?.follows(number, compared.sum_is_less)
                     };
-                    comparisons(terms, a, b).into_iter().find_map(follows)
+                    comparisons(self, terms, a, b).into_iter().find_map(follows)
                 }
             }
             Node::Binary(BinaryOp::Eq, a, b) => {
@@ -196,7 +202,8 @@ impl Facts {
                 within(low, high)
             }
             Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
-            Node::Symbol(Symbol::Turns(_)) => (least, greatest),
+            // No launch brings these.
+            Node::Symbol(Symbol::Turns(_) | Symbol::Fresh(_)) => (least, greatest),
             // A launch brings no numbers near those at which sums wrap.
             Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
             Node::Known(_)
@@ -229,7 +236,7 @@ impl Facts {
                 self.assume(terms, a, false) && self.assume(terms, b, false)
             }
             Node::Binary(BinaryOp::Lt, a, b) => {
-                for (compared, number) in comparisons(terms, a, b) {
+                for (compared, number) in comparisons(self, terms, a, b) {
                     self.sums.entry(compared).or_default().note(number, value);
                 }
                 let ((low_a, high_a), (low_b, high_b)) = (self.range(terms, a), self.range(terms, b));
@@ -313,7 +320,7 @@ impl Facts {
             {
                 facts.decided.insert(term, value);
                 if let Node::Binary(BinaryOp::Lt, a, b) = *terms.node(term) {
-                    for (compared, number) in comparisons(terms, a, b) {
+                    for (compared, number) in comparisons(&facts, terms, a, b) {
                         facts.sums.entry(compared).or_default().note(number, value);
                     }
                 }
@@ -328,10 +335,10 @@ impl Facts {
     }
 
     /// All facts, in order.
-    pub(super) fn listed(&self) -> Vec<(Term, i128, i128)> {
-        let decided = self.decided.iter().map(|(&term, &value)| (term, i128::from(value), -1));
-        let bounds = self.bounds.iter().map(|(&term, &(low, high))| (term, low, high));
-        let unequal = self.unequal.iter().map(|&(term, number)| (term, number, -2));
+    pub(super) fn listed(&self) -> Vec<(Term, u32, [i128; 2])> {
+        let decided = self.decided.iter().map(|(&term, &value)| (term, 0, [i128::from(value), 0]));
+        let bounds = self.bounds.iter().map(|(&term, &(low, high))| (term, 1, [low, high]));
+        let unequal = self.unequal.iter().map(|&(term, number)| (term, 2, [number, 0]));
         let mut all: Vec<_> = decided.chain(bounds).chain(unequal).collect();
         all.sort_unstable();
         all

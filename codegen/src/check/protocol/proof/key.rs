@@ -35,9 +35,9 @@ pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
     }
     let mut form = Form { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
     walk(run, &mut form);
-    for (term, low, high) in run.facts.listed() {
-        form.number(term.number());
-        [low, high].into_iter().for_each(|bound| form.wide(bound));
+    for (term, kind, numbers) in run.facts.listed() {
+        [term.number(), kind].into_iter().for_each(|number| form.number(number));
+        numbers.into_iter().for_each(|number| form.wide(number));
     }
     form.out
 }
@@ -366,6 +366,10 @@ fn walk_lanes<T>(lanes: &Lanes<T>, number: impl Fn(&T) -> u32, to: &mut impl Vis
 fn walk_block(block: &mut Block, to: &mut impl Visit) {
     let Block { memory, mbarriers, numbers, named, warps, tensor_cores, free_registers, registers, visits } =
         block;
+    // How many there are of each tells where the next ones begin.
+    let lengths =
+        [mbarriers.len(), numbers.len(), named.len(), warps.len(), tensor_cores.len(), registers.len()];
+    lengths.into_iter().for_each(|length| to.number(length as u32));
     to.records(&memory.records);
     for (at, mbarrier) in mbarriers {
         to.number(*at);

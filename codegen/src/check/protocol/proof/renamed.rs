@@ -173,11 +173,14 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     run.facts = facts.rewritten(run.terms, &mut |terms, term| {
         (!has_other(terms, term, &known)).then(|| renaming.of(terms, term))
     });
+    // A step that is about to make a symbol makes another one now: what it asked about is not what
+    // it will ask about.
+    let are_fewer = run.terms.given() != given;
     run.terms.set_given(given);
     if is_new {
         replace_all(run, &mut |terms, term| renaming.of(terms, term));
     }
-    is_new
+    is_new || are_fewer
 }
 
 /// Numbers the symbols within a term that have not got one.

@@ -14,7 +14,7 @@ use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Node, Term, Terms};
+use crate::check::protocol::term::{Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
@@ -142,7 +142,10 @@ fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)])
     let of = |moving: &Moving| match moving.place {
         Place::Local(agent, _) | Place::Counter(agent, _) => agent,
     };
-    let mut waiting = run.agents.iter().filter(|agent| !agent.is_done);
+    // One that is within a loop of its own with a free end is not waited for: in `if x { loop } if y
+    // { loop }` it may be that it never comes.
+    let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.choices.free.contains(of));
+    let mut waiting = run.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
     waiting.any(|agent| {
         together.iter().any(|(_, moving)| {
             let inside = &loops(&run.agents[of(moving)])[..=moving.depth];
@@ -278,7 +281,9 @@ fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
             continue;
         }
         let scalar = run.terms.scalar(base);
-        let symbol = if is_count(scalar) { run.terms.turns(scalar) } else { run.terms.fresh(scalar) };
+        // Other sums wrap: nothing is known of what they have come to.
+        let counts = by > 0 && is_count(scalar) && is_brought(run.terms.node(base));
+        let symbol = if counts { run.terms.turns(scalar) } else { run.terms.fresh(scalar) };
         match by {
             0 => _ = renaming.whole.insert(base, symbol),
             _ => {
@@ -296,6 +301,11 @@ fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     run.facts = facts.rewritten(run.terms, &mut |terms, term| Some(renaming.of(terms, term)));
     replace_all(run, &mut |terms, term| renaming.of(terms, term));
     true
+}
+
+/// Whether this is a number that a launch brings, to which turns can be added without wrapping.
+fn is_brought(node: &Node) -> bool {
+    matches!(node, Node::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Read(..)))
 }
 
 /// Terms that variables have which were others at the turn before.

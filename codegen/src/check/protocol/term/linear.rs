@@ -7,8 +7,13 @@
 use super::{Node, Symbol, Term, Terms};
 use crate::ir::{BinaryOp, Scalar};
 
-/// Factors and rests below this are kept apart from the turns.
-const MOST: i128 = 1 << 16;
+/// Factors, and numbers that are added, below this are kept apart from the turns: sums of greater
+/// ones would wrap after few turns.
+const MOST: i128 = 1 << 8;
+/// Periods below this are those of sums.
+const MOST_PERIOD: i128 = 1 << 16;
+/// Rests below this are: a period, and what some turns add. Others may stand for what is subtracted.
+const MOST_REST: i128 = 1 << 12;
 
 /// `period * turns + rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +40,8 @@ impl Terms {
         };
         let symbol = if let Node::Cast(inner) = *self.node(turns) { inner } else { turns };
         let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)));
-        is_turns.then_some(Linear { turns, period, rest })
+        let is_small = (1..MOST_PERIOD).contains(&period) && (0..MOST_REST).contains(&rest);
+        (is_turns && is_small).then_some(Linear { turns, period, rest })
     }
 
     /// The sum as a term.
@@ -81,7 +87,9 @@ impl Terms {
         let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
         let modulo = if op == BinaryOp::And { by + 1 } else { by };
         let scalar = self.scalar(turns);
-        (matches!(op, BinaryOp::And | BinaryOp::Rem) && is_power_of_two(modulo) && period % modulo == 0)
+        // A remainder has the sign of what is divided.
+        let is_low = op == BinaryOp::And || op == BinaryOp::Rem && !scalar.is_signed();
+        (is_low && is_power_of_two(modulo) && period % modulo == 0)
             .then(|| self.number((rest - less).rem_euclid(modulo), scalar))
     }
 
@@ -120,7 +128,9 @@ impl Terms {
         match op {
             BinaryOp::Add if (0..MOST).contains(&by) => Some(self.sum(Linear { rest: rest + by, ..sum })),
             BinaryOp::Sub if (0..=rest).contains(&by) => Some(self.sum(Linear { rest: rest - by, ..sum })),
-            BinaryOp::Mul if (1..MOST).contains(&by) && period * by < MOST && rest * by < MOST => {
+            BinaryOp::Mul
+                if (1..MOST).contains(&by) && period * by < MOST_PERIOD && rest * by < MOST_REST =>
+            {
                 Some(self.sum(Linear { turns, period: period * by, rest: rest * by }))
             }
             BinaryOp::Rem if divides(by) => known(self, rest % by),
@@ -155,10 +165,10 @@ impl Terms {
         }
     }
 
-    /// A sum keeps its form as a number of another type that holds it.
+    /// A sum keeps its form as a number of another type that is no narrower.
     pub(in crate::check::protocol) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let sum = self.linear(a)?;
-        if !to.is_integer() || to.bytes() < 4 {
+        if !to.is_integer() || to.bytes() < self.scalar(a).bytes() {
             return None;
         }
         let symbol = if let Node::Cast(symbol) = *self.node(sum.turns) { symbol } else { sum.turns };

@@ -43,8 +43,8 @@ pub(super) enum Symbol {
     Read(u32, Term),
     /// Anything else, such as what an atomic operation gives: a new one each time.
     Fresh(u32),
-    /// What the turns of a loop have come to, whichever their number: of counters that were joined,
-    /// 0 or any number more.
+    /// How often loops have gone through a period of their counters: 0, or any number more that is
+    /// so small that no sum with it wraps. Counters that go on together have the same symbol.
     Turns(u32),
 }
 

@@ -1,12 +1,12 @@
 //! The slice of a kernel as a list of steps with jumps, which threads go through one after the
 //! other and can stop in anywhere.
 
+mod polls;
+
 use std::collections::{HashMap, HashSet};
 
 use super::slice::Slice;
-use crate::ir::{
-    BarrierOp, Block, Expr, ExprKind, For, Kernel, Label, Stmt, StmtId, StmtKind, UnaryOp, visit,
-};
+use crate::ir::{Block, Expr, For, Kernel, Label, Stmt, StmtId, StmtKind, visit};
 
 /// The steps of a kernel.
 #[derive(Debug)]
@@ -90,6 +90,7 @@ impl<'k> Steps<'k> {
     /// The steps of a kernel's slice.
     pub(super) fn of(kernel: &'k Kernel) -> Self {
         let mut flat = Flat {
+            body: &kernel.body,
             slice: Slice::of(kernel),
             steps: vec![],
             loops: vec![],
@@ -122,6 +123,11 @@ impl<'k> Steps<'k> {
         self.trusted.contains(&stmt)
     }
 
+    /// Whether it trusts any.
+    pub(super) fn trusts_any(&self) -> bool {
+        !self.trusted.is_empty()
+    }
+
     /// The step at a place.
     pub(super) fn step(&self, at: usize) -> &Step<'k> {
         &self.steps[at]
@@ -147,6 +153,7 @@ enum Exit {
 }
 
 struct Flat<'k> {
+    body: &'k Block,
     slice: Slice,
     steps: Vec<Step<'k>>,
     loops: Vec<StmtId>,
@@ -225,17 +232,11 @@ impl<'k> Flat<'k> {
                 ends.into_iter().for_each(|end| self.set_otherwise(end));
             }
             StmtKind::Loop { label, body } => {
-                if let Some(poll) = self.only_poll(&[body], 1) {
-                    self.polls.insert(poll);
-                }
+                self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
                 self.repeat(stmt, *label, |flat| flat.block(body));
             }
             StmtKind::While { label, header, condition, body } => {
-                if let Some(poll) = self.only_poll(&[header, body], 0)
-                    && is_not_yet(condition)
-                {
-                    self.polls.insert(poll);
-                }
+                self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
                 self.repeat(stmt, *label, |flat| {
                     flat.block(header);
                     let ends = Ends::Otherwise;
@@ -325,48 +326,6 @@ impl<'k> Flat<'k> {
         self.set_otherwise(count);
         self.here(Exit::Behind(inner.label));
     }
-
-    /// The poll of a barrier that is the only effect of these blocks, which are left at `exits`
-    /// places and no more.
-    fn only_poll(&self, blocks: &[&'k Block], exits: u32) -> Option<StmtId> {
-        let (mut poll, mut others, mut found) = (None, false, 0);
-        for block in blocks {
-            visit::for_each_stmt(block, &mut |stmt| {
-                if is_poll(&stmt.kind) {
-                    others |= poll.is_some();
-                    poll = Some(stmt.id);
-                } else {
-                    others |= self.slice.keeps(stmt) && !is_control(&stmt.kind);
-                    found += u32::from(matches!(stmt.kind, StmtKind::Break(_)));
-                }
-            });
-        }
-        poll.filter(|_| !others && found <= exits)
-    }
-}
-
-/// Whether a statement asks whether a phase is complete.
-fn is_poll(kind: &StmtKind) -> bool {
-    matches!(
-        kind,
-        StmtKind::Barrier {
-            op: BarrierOp::TestWait { .. } | BarrierOp::TryWait { .. } | BarrierOp::TryWaitFor { .. },
-            ..
-        }
-    )
-}
-
-/// Whether a statement does nothing that others notice.
-fn is_control(kind: &StmtKind) -> bool {
-    matches!(
-        kind,
-        StmtKind::Assign { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::Trap
-            | StmtKind::If { .. }
-            | StmtKind::Break(_)
-            | StmtKind::Continue(_)
-    )
 }
 
 /// Whether a block ends by leaving the loop.
@@ -375,9 +334,4 @@ fn leaves(block: &Block) -> bool {
         .stmts
         .last()
         .is_some_and(|stmt| matches!(stmt.kind, StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return))
-}
-
-/// Whether a condition is that a poll has not succeeded.
-fn is_not_yet(condition: &Expr) -> bool {
-    matches!(&condition.kind, ExprKind::Unary(UnaryOp::Not, of) if matches!(of.kind, ExprKind::Local(_)))
 }

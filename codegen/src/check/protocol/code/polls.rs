@@ -1,0 +1,130 @@
+//! Loops that only wait: they ask whether a phase is complete until it is.
+
+use std::collections::HashSet;
+
+use crate::check::protocol::slice::Slice;
+use crate::ir::{BarrierOp, Block, Expr, ExprKind, Label, LocalId, Stmt, StmtId, StmtKind, UnaryOp, visit};
+
+/// The poll that a loop of a kernel repeats until it succeeds, if the loop does nothing else that
+/// anybody notices. Such a poll is followed as a wait.
+pub(super) fn only_poll(repeated: &Stmt, kernel: &Block, slice: &Slice) -> Option<StmtId> {
+    let polling = Polling::of(repeated, slice)?;
+    let is_wait = polling.ends_by_answer(repeated) && !polling.is_counted(repeated, kernel, slice);
+    is_wait.then_some(polling.poll.id)
+}
+
+/// A loop with one poll, in which nothing else happens that others notice.
+struct Polling<'k> {
+    poll: &'k Stmt,
+    /// The variable with the poll's answer.
+    answer: LocalId,
+    /// All statements in the loop.
+    inside: Vec<&'k Stmt>,
+    /// The variables that the loop gives values, and the values.
+    assigned: Vec<(LocalId, &'k Expr)>,
+}
+
+impl<'k> Polling<'k> {
+    fn of(repeated: &'k Stmt, slice: &Slice) -> Option<Self> {
+        let mut inside = vec![];
+        for block in visit::blocks(&repeated.kind) {
+            visit::for_each_stmt(block, &mut |stmt| inside.push(stmt));
+        }
+        let polls: Vec<_> = inside.iter().filter_map(|stmt| Some((*stmt, answer(&stmt.kind)?))).collect();
+        let &[(poll, answer)] = polls.as_slice() else { return None };
+        let own = label(&repeated.kind)?;
+        let is_quiet =
+            |stmt: &Stmt| stmt.id == poll.id || !slice.keeps(stmt) || is_unnoticed(&stmt.kind, own);
+        if !inside.iter().all(|stmt| is_quiet(stmt)) {
+            return None;
+        }
+        let assigned = inside.iter().filter(|stmt| slice.keeps(stmt)).filter_map(|stmt| {
+            if let StmtKind::Assign { local, value, .. } = &stmt.kind { Some((*local, value)) } else { None }
+        });
+        Some(Self { poll, answer, assigned: assigned.collect(), inside })
+    }
+
+    fn assigns(&self, local: LocalId) -> bool {
+        self.assigned.iter().any(|(to, _)| *to == local)
+    }
+
+    /// Whether a variable has the answer: the poll's own, or one that is given nothing else here.
+    fn has_answer(&self, local: LocalId) -> bool {
+        let is_given_it = |(to, value): &(LocalId, &Expr)| {
+            *to != local || matches!(value.kind, ExprKind::Local(of) if of == self.answer)
+        };
+        if local == self.answer {
+            return !self.assigns(local);
+        }
+        self.assigns(local) && self.assigned.iter().all(is_given_it)
+    }
+
+    /// Whether the loop ends where the poll has succeeded, and nowhere else.
+    fn ends_by_answer(&self, repeated: &Stmt) -> bool {
+        let succeeded = |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if self.has_answer(local));
+        let is_break = |stmt: &&&Stmt| matches!(stmt.kind, StmtKind::Break(_));
+        let mut breaks = self.inside.iter().filter(is_break);
+        if let StmtKind::While { condition, .. } = &repeated.kind {
+            let has_not = matches!(&condition.kind, ExprKind::Unary(UnaryOp::Not, of) if succeeded(of));
+            return has_not && breaks.next().is_none();
+        }
+        breaks.all(|end| {
+            self.inside.iter().any(|stmt| {
+                matches!(&stmt.kind, StmtKind::If { condition, then, .. }
+                    if succeeded(condition) && then.stmts.iter().any(|stmt| stmt.id == end.id))
+            })
+        })
+    }
+
+    /// Whether what is asked, or anything that follows, depends on how often it was asked, which
+    /// nobody knows.
+    fn is_counted(&self, repeated: &Stmt, kernel: &Block, slice: &Slice) -> bool {
+        let own: HashSet<StmtId> = self.inside.iter().map(|stmt| stmt.id).chain([repeated.id]).collect();
+        let mut is_counted = reads(&self.poll.kind, |local| self.assigns(local));
+        visit::for_each_stmt(kernel, &mut |stmt| {
+            let is_other = !own.contains(&stmt.id) && slice.keeps(stmt);
+            is_counted |=
+                is_other && reads(&stmt.kind, |local| self.assigns(local) && !self.has_answer(local));
+        });
+        is_counted
+    }
+}
+
+/// Whether a statement reads one of some variables.
+fn reads(kind: &StmtKind, is_one: impl Fn(LocalId) -> bool) -> bool {
+    let mut any = false;
+    for expr in visit::operands(kind) {
+        visit::within(expr, &mut |part| any |= matches!(part.kind, ExprKind::Local(local) if is_one(local)));
+    }
+    any
+}
+
+/// The variable that a poll puts its answer into.
+fn answer(kind: &StmtKind) -> Option<LocalId> {
+    let StmtKind::Barrier { op, .. } = kind else { return None };
+    if let BarrierOp::TestWait { dest, .. }
+    | BarrierOp::TryWait { dest, .. }
+    | BarrierOp::TryWaitFor { dest, .. } = op
+    {
+        return Some(*dest);
+    }
+    None
+}
+
+/// The label of a loop without a counter.
+fn label(kind: &StmtKind) -> Option<Label> {
+    if let StmtKind::Loop { label, .. } | StmtKind::While { label, .. } = kind { Some(*label) } else { None }
+}
+
+/// Whether nobody notices a statement of the loop with this label.
+fn is_unnoticed(kind: &StmtKind, own: Label) -> bool {
+    matches!(kind, StmtKind::Continue(label) if *label == own)
+        || matches!(
+            kind,
+            StmtKind::Assign { .. }
+                | StmtKind::Assert { .. }
+                | StmtKind::Trap
+                | StmtKind::If { .. }
+                | StmtKind::Break(_)
+        )
+}

@@ -1,0 +1,170 @@
+//! Kernels that wait forever in some launch, behind a condition that looks as if it could not hold:
+//! none of them is proved. Each was, once.
+
+use tma_codegen::check::protocol::Verdict;
+
+use crate::verdict;
+
+/// A kernel of two warps, and a barrier `never` at which nobody arrives.
+fn kernel(parameters: &str, body: &str) -> String {
+    format!(
+        "#[tma_kernel(threads = 64)]
+fn k({parameters}) {{
+    let never: Barrier = shared();
+    let full: Barrier = shared();
+    let row: SharedArray<u32, 32> = shared();
+    if thread_idx().x == 0 {{
+        never.init(1);
+        full.init(32);
+    }}
+    sync_threads();
+    {body}
+}}
+"
+    )
+}
+
+#[track_caller]
+fn is_not_proved(source: &str) {
+    assert!(!matches!(verdict(source), Verdict::Proved), "{source}");
+}
+
+/// Each with a launch in which the condition holds.
+#[test]
+fn numbers_that_wrap_or_have_a_sign() {
+    let in_turns_of_n = [
+        // n = 3, 8: a remainder has the sign of what is divided.
+        "(k as i32 - 5) % 4 == -3",
+        "k > 6 && (k as i32 - 100) % 4 < 0",
+        "k > 3 && (k as i32 + -3) % 4 == 1",
+        "(k as i32 + -3) / 4 != (k as i32 + 1) / 4 - 1",
+        // n = 300_000, 5
+        "k * 16384 % 3 != k % 3 * 16384 % 3",
+        "(k + 4294967295) % 3 == 2",
+        "k + 4294967295 < 5",
+    ];
+    for condition in in_turns_of_n {
+        let condition = condition.replace(" && ", " { if ");
+        let ends = if condition.contains('{') { "} " } else { "" };
+        is_not_proved(&kernel(
+            "n: u32",
+            &format!("for k in 0..n {{ if {condition} {{ never.wait(0); }} {ends}}}"),
+        ));
+    }
+    let others = [
+        // n = 71584
+        ("n: u32", "let mut c: u32 = 0; for k in 0..n { if c % 3 != 0 { never.wait(0); } c += 60000; }"),
+        // n = 2^33: the cast wraps, and k does not.
+        ("n: u64", "for k in (0..n).step_by(60000) { if (k as u32) % 3 != 0 { never.wait(0); } }"),
+        ("n: usize", "for k in (0..n).step_by(60000) { if (k as u32) % 3 != 0 { never.wait(0); } }"),
+        // start = 1_073_741_823, n = 500_000
+        (
+            "n: u32, start: i32",
+            "let mut c = start; for k in 0..n { if c >= 1500000000 { never.wait(0); } c += 1000; }",
+        ),
+        // tiles = 0, n = 5
+        ("tiles: u32, n: u32", "let last = tiles - 1; if last + 1 < n { if last >= n { never.wait(0); } }"),
+        // a = 65537, b = 65535, n = 5
+        ("a: u32, b: u32, n: u32", "let x = a * b; if x + 1 < n { if x >= n { never.wait(0); } }"),
+    ];
+    for (parameters, body) in others {
+        is_not_proved(&kernel(parameters, body));
+    }
+}
+
+/// Any seed, after some turns.
+#[test]
+fn variables_that_change_in_turns_and_do_not_count() {
+    let next = ["x * 1664525 + 1013904223", "x ^ (x << 13)", "x - 3", "x - n"];
+    for next in next {
+        for condition in ["(x as i32) < 0", "x + 7 < 7"] {
+            let turn = format!("if k > 0 {{ if {condition} {{ never.wait(0); }} }} x = {next};");
+            is_not_proved(&kernel(
+                "n: u32, seed: u32",
+                &format!("let mut x = seed; for k in 0..n {{ {turn} }}"),
+            ));
+        }
+    }
+}
+
+#[test]
+fn loops_that_ask_and_do_not_wait() {
+    let loops = [
+        "loop { let ok = full.test_wait(0); break; }",
+        "let mut done = false; while !done { let ok = full.test_wait(0); done = true; }",
+        "let mut tries: u32 = 0; let mut ok = false;
+        while !ok { ok = full.test_wait(0); tries += 1; if tries == 100 { ok = true; } }",
+    ];
+    for asks in loops {
+        let reads = "out.set(lane_idx(), row.get(31 - lane_idx()));";
+        let fills = "row.set(lane_idx(), 1); full.arrive();";
+        let body = format!("if warp_idx() == 0 {{ {fills} }} else {{ {asks} {reads} }}");
+        is_not_proved(&kernel("out: Global<u32>", &body));
+    }
+    let counts = "let mut tries: u32 = 0; loop { if full.test_wait(0) { break; } tries += 1; }";
+    let body = format!(
+        "if warp_idx() == 0 {{ full.arrive(); }} else {{ {counts} if tries > 3 {{ never.wait(0); }} }}"
+    );
+    is_not_proved(&kernel("out: Global<u32>", &body));
+}
+
+/// An answer that is not looked at is a free decision, too.
+#[test]
+fn both_answers_to_a_question() {
+    let asks = [
+        "let ok = full.test_wait(0); never.wait(0);",
+        "if x != 5 { let ok = full.test_wait(0); never.wait(0); }",
+        "if x != 5 { let ok = full.test_wait(0); if !ok { never.wait(0); } }",
+        "if x == 5 { full.wait(0); } let ok = full.test_wait(0); never.wait(0);",
+    ];
+    for asks in asks {
+        let queue = format!("let x = queue.atomic_add(0, 1); {asks}");
+        let body = format!("if warp_idx() == 0 {{ full.arrive(); }} if thread_idx().x == 32 {{ {queue} }}");
+        is_not_proved(&kernel("queue: Global<u32>", &body));
+    }
+}
+
+#[test]
+fn numbers_that_others_write() {
+    is_not_proved(
+        "#[tma_kernel(threads = 32, cluster = 2)]
+fn k() {
+    let mine: SharedArray<u32, 128> = shared();
+    let given: SharedArray<u32, 128> = shared();
+    let full: Barrier = shared();
+    let never: Barrier = shared();
+    if thread_idx().x == 0 {
+        full.init(1);
+        never.init(1);
+        fence_barrier_init();
+    }
+    for i in 0..4 {
+        mine.set(i * 32 + lane_idx(), 1);
+        given.set(i * 32 + lane_idx(), 0);
+    }
+    fence_proxy_async();
+    sync_cluster();
+    if lane_idx() == 0 {
+        full.arrive_expect_tx(512);
+        mine.bulk_copy_to(remote(given, 1 - cluster_rank()), 0, 128, remote(full, 1 - cluster_rank()));
+    }
+    full.wait(0);
+    if given.get(0) == 1 {
+        never.wait(0);
+    }
+    sync_cluster();
+}
+",
+    );
+    let trusted = "if thread_idx().x == 0 { row.set(0, 0); } sync_threads();
+    if thread_idx().x == 0 { #[trusted = \"late\"] row.set(0, 1); }
+    if thread_idx().x == 32 { #[trusted = \"an old number will do\"] let v = row.get(0); if v == 0 { never.wait(0); } }";
+    is_not_proved(&kernel("", trusted));
+}
+
+/// The last warp of 48 threads elects its last lane.
+#[test]
+fn the_elected_lane_of_a_partial_warp() {
+    let text = kernel("", "if warp_idx() == 1 { if elect_one() { never.wait(0); } }");
+    is_not_proved(&text.replace("threads = 64", "threads = 48"));
+}
