@@ -14,6 +14,7 @@
 
 mod key;
 mod renamed;
+mod shift;
 mod statics;
 mod widen;
 

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use super::renamed::{Renaming, in_order, replace_all, symbol_of};
+use super::renamed::{in_order, replace_all};
+use super::shift::shift;
 use super::statics::Statics;
-use crate::check::protocol::code::{Op, Step};
-use crate::check::protocol::facts::parted;
 use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Node, Symbol, Term, Terms};
+use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
@@ -88,8 +87,8 @@ fn settle(run: &mut Run<'_, '_>) -> bool {
 }
 
 /// A number that changes in the turns of a loop, the same for all threads of a group.
-struct Moving {
-    term: Term,
+pub(super) struct Moving {
+    pub(super) term: Term,
     /// How many loops are around the one that counts with it, and the turn of that.
     depth: usize,
     turn: u32,
@@ -103,7 +102,7 @@ enum Place {
 }
 
 /// The counters of loops whose ends are free.
-fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
+pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
     let (free, mut all) = (&run.choices.free, vec![]);
     for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
         let loops = &run.input.code.step(agent.at).loops;
@@ -112,24 +111,16 @@ fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
             let Some(term) = lanes.uniform() else { continue };
             let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
             if let Some(depth) = loops.iter().position(counts) {
-                all.push(Moving {
-                    term,
-                    depth,
-                    turn: turn(agent, depth),
-                    place: Place::Local(number, local),
-                });
+                let (turn, place) = (turn(agent, depth), Place::Local(number, local));
+                all.push(Moving { term, depth, turn, place });
             }
         }
         for (index, counter) in agent.counters.iter().enumerate() {
             let Some(term) = counter.as_ref().and_then(|counter| counter.value.uniform()) else { continue };
             let of = statics.loops.get(&index);
             if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
-                all.push(Moving {
-                    term,
-                    depth,
-                    turn: turn(agent, depth),
-                    place: Place::Counter(number, index),
-                });
+                let (turn, place) = (turn(agent, depth), Place::Counter(number, index));
+                all.push(Moving { term, depth, turn, place });
             }
         }
     }
@@ -193,7 +184,7 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
 }
 
 /// Whether numbers of a type count: those of which small ones never wrap.
-fn is_count(scalar: Scalar) -> bool {
+pub(super) fn is_count(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize)
 }
 
@@ -236,107 +227,4 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i1
             _ = run.facts.assume(run.terms, same, value);
         }
     }
-}
-
-/// Sums that all have grown begin again, with other turns or another symbol.
-fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
-    let mut all = vec![];
-    let mut held = QuickSet::default();
-    replace_all(run, &mut |_, term| {
-        all.push(term);
-        term
-    });
-    let mut moving: QuickSet<Term> = counters(run, statics).into_iter().map(|moving| moving.term).collect();
-    moving.extend(moved(run));
-    // How many periods of a symbol's turns all have in common, and how much all sums of a term.
-    let (mut periods, mut least): (BTreeMap<Term, i128>, BTreeMap<Term, i128>) = Default::default();
-    for &term in &all {
-        if let Some(sum) = run.terms.linear(term) {
-            let common = periods.entry(symbol_of(run.terms, sum.turns)).or_insert(i128::MAX);
-            *common = (*common).min(sum.rest / sum.period);
-        } else if run.terms.known(term).is_none() && run.terms.scalar(term) != Scalar::Bool {
-            let (base, number) = parted(run.terms, term);
-            let common = least.entry(base).or_insert(i128::MAX);
-            *common = (*common).min(number);
-            if moving.contains(&term) {
-                held.insert(base);
-            }
-        }
-        if moving.contains(&term) {
-            held.insert(term);
-        }
-    }
-    let mut renaming = Renaming::default();
-    for (symbol, by) in periods {
-        if by > 0 {
-            let turns = run.terms.turns(run.terms.scalar(symbol));
-            renaming.fewer.insert(symbol, (by, turns));
-        }
-    }
-    for (base, by) in least {
-        let is_leaf = matches!(run.terms.node(base), Node::Symbol(_));
-        let grows = held.contains(&base)
-            && if by > 0 { true } else { !is_leaf && !contains_any(run.terms, base, &held, true) };
-        if !grows {
-            continue;
-        }
-        let scalar = run.terms.scalar(base);
-        // Other sums wrap: nothing is known of what they have come to.
-        let counts = by > 0 && is_count(scalar) && is_brought(run.terms.node(base));
-        let symbol = if counts { run.terms.turns(scalar) } else { run.terms.fresh(scalar) };
-        match by {
-            0 => _ = renaming.whole.insert(base, symbol),
-            _ => {
-                renaming.less.insert(base, (by, symbol));
-                let number = run.terms.number(by, scalar);
-                let sum = run.terms.binary(BinaryOp::Add, base, number);
-                renaming.whole.insert(sum, symbol);
-            }
-        }
-    }
-    if renaming.is_empty() {
-        return false;
-    }
-    let facts = std::mem::take(&mut run.facts);
-    run.facts = facts.rewritten(run.terms, &mut |terms, term| Some(renaming.of(terms, term)));
-    replace_all(run, &mut |terms, term| renaming.of(terms, term));
-    true
-}
-
-/// Whether this is a number that a launch brings, to which turns can be added without wrapping.
-fn is_brought(node: &Node) -> bool {
-    matches!(node, Node::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Read(..)))
-}
-
-/// Terms that variables have which were others at the turn before.
-fn moved(run: &Run<'_, '_>) -> Vec<Term> {
-    let mut all = vec![];
-    for agent in run.agents.iter().filter(|agent| !agent.is_done) {
-        let step: &Step<'_> = run.input.code.step(agent.at);
-        if !step.loops.iter().any(|of| run.choices.free.contains(of)) {
-            continue;
-        }
-        for (value, moving) in agent.locals.iter().zip(&agent.moves.moving) {
-            if *moving {
-                uniform_terms(value, &mut all);
-            }
-        }
-        debug_assert!(!matches!(step.op, Op::End) || step.loops.is_empty());
-    }
-    all.retain(|term| run.terms.known(*term).is_none());
-    all
-}
-
-fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
-    match value {
-        Value::Number(lanes) => into.extend(lanes.uniform()),
-        Value::Array(all) => all.iter().for_each(|part| uniform_terms(part, into)),
-        Value::Place(_) | Value::Token { .. } | Value::Unknown => {}
-    }
-}
-
-/// Whether a term contains one of these, other than itself if it is the outermost.
-fn contains_any(terms: &Terms, term: Term, of: &QuickSet<Term>, outermost: bool) -> bool {
-    !outermost && of.contains(&term)
-        || terms.operands(term).into_iter().any(|operand| contains_any(terms, operand, of, false))
 }
