@@ -168,3 +168,24 @@ fn the_elected_lane_of_a_partial_warp() {
     let text = kernel("", "if warp_idx() == 1 { if elect_one() { never.wait(0); } }");
     is_not_proved(&text.replace("threads = 64", "threads = 48"));
 }
+
+/// Sums of what a launch brings, and numbers that double: no stack and no time is enough for them.
+#[test]
+fn numbers_of_many_operations() {
+    let turns = [
+        "sum += ends.get(group);",
+        "sum = sum ^ (sum << 13); sum = sum ^ (sum >> 17);",
+        "sum = sum * sum + unit;",
+    ];
+    for turn in turns {
+        let body = format!(
+            "let mut sum = unit; for group in 0..100000u32 {{ {turn} }}
+            if sum == 5 {{ never.wait(0); }}"
+        );
+        is_not_proved(&kernel("ends: Global<u32>, unit: u32", &body));
+    }
+    is_not_proved(&kernel(
+        "first: u32, step: u32, end: u32",
+        "for unit in (first..end).step_by(step as usize) { if unit == 77 { never.wait(0); } }",
+    ));
+}

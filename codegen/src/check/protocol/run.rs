@@ -407,7 +407,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let Some(now) = self.me().counters.get(counter).cloned().flatten() else { return Ok(Flow::Next) };
         let next = now.value.zip(&now.step, |value, step| {
             let step = self.terms.cast(step, now.scalar)?;
-            Some(self.terms.binary(BinaryOp::Add, value, step))
+            self.terms.binary(BinaryOp::Add, value, step).small(self.terms)
         });
         let overflow = |run: &Self, value: Term| {
             run.terms
@@ -419,7 +419,8 @@ impl<'r, 'k> Run<'r, 'k> {
             self.me_mut().counters[counter] = None;
             return Ok(Flow::Next);
         }
-        self.me_mut().counters[counter] = next.map(|value| Counter { value, ..now });
+        let value = next.ok_or(Stop::Budget)?;
+        self.me_mut().counters[counter] = Some(Counter { value, ..now });
         Ok(Flow::Next)
     }
 

@@ -84,15 +84,15 @@ impl Scope<'_> {
             ExprKind::Special(special) => Value::Number(self.special(*special)?),
             ExprKind::Unary(op, a) => {
                 let a = self.number(a)?;
-                Value::Number(a.map(|a| Some(self.terms.unary(*op, a)))?)
+                Value::Number(a.map(|a| self.terms.unary(*op, a).small(self.terms))?)
             }
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
-                Value::Number(a.zip(&b, |a, b| Some(self.terms.binary(*op, a, b)))?)
+                Value::Number(a.zip(&b, |a, b| self.terms.binary(*op, a, b).small(self.terms))?)
             }
             ExprKind::Cast(a) => {
                 let (a, to) = (self.number(a)?, expr.ty.as_scalar()?);
-                Value::Number(a.map(|a| self.terms.cast(a, to))?)
+                Value::Number(a.map(|a| self.terms.cast(a, to)?.small(self.terms))?)
             }
             ExprKind::Math(op, operands) => self.per_lane(operands, |terms, all| terms.math(*op, all))?,
             ExprKind::Integer(op, operands) => {
@@ -136,7 +136,7 @@ impl Scope<'_> {
         let count = if all.iter().all(|lanes| lanes.uniform().is_some()) { 1 } else { self.threads.len() };
         let each = (0..count).map(|lane| {
             let terms = all.iter().map(|lanes| lanes.get(lane)).collect::<Option<_>>()?;
-            f(self.terms, terms)
+            f(self.terms, terms)?.small(self.terms)
         });
         Some(Value::Number(Lanes::of(each.collect::<Option<_>>()?)?))
     }

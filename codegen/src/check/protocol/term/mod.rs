@@ -26,6 +26,8 @@ pub(super) struct Terms {
     truths: [Option<Term>; 2],
     /// Of each node whether it is made of symbols that a run gave numbers to.
     numbered: Vec<bool>,
+    /// Of each node how many operations it is written with.
+    sizes: Vec<u32>,
     /// How many fresh symbols there are, and how many of turns.
     given: [u32; 2],
 }
@@ -37,6 +39,17 @@ fn shelf(scalar: Scalar) -> Option<usize> {
 
 /// Numbers below this are small.
 const SMALL: i128 = 4096;
+
+/// What is written with more operations is not followed: a sum that grows in every turn by what a
+/// launch brings, say. All that walks through terms is bounded by this.
+const LARGEST: u32 = 500;
+
+impl Term {
+    /// The term, unless it is too large to be followed.
+    pub(super) fn small(self, terms: &Terms) -> Option<Self> {
+        (terms.sizes[self.0 as usize] <= LARGEST).then_some(self)
+    }
+}
 
 impl Terms {
     pub(super) fn add(&mut self, node: Node, scalar: Scalar) -> Term {
@@ -69,6 +82,9 @@ impl Terms {
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let numbered =
             key.0.given().is_some() || operands_of(&key.0).iter().any(|&operand| self.is_numbered(operand));
+        let size = |of: Term| self.sizes.get(of.0 as usize).copied().unwrap_or(0);
+        let size = operands_of(&key.0).into_iter().map(size).fold(1, u32::saturating_add);
+        self.sizes.push(size);
         self.numbered.push(numbered);
         self.nodes.push(key.clone());
         self.numbers.insert(key, term);
