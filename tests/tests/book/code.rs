@@ -209,7 +209,7 @@ fn matrices_are_multiplied() -> anyhow::Result<()> {
     let device = Device::open()?;
     let matrix = |value: f32| vec![bf16::from_f32(value); 64 * 64];
     let (a, b) = (device.tensor(&matrix(0.5), [64, 64])?, device.tensor(&matrix(0.25), [64, 64])?);
-    let bias = device.tensor(&vec![bf16::from_f32(1.0); 64], [64])?;
+    let bias = device.tensor(&[bf16::from_f32(1.0); 64], [64])?;
     let mut c = device.zeros::<bf16, 2>([64, 64])?;
     use tma_kernels::gemm::{Activation, GemmOptions, gemm};
 
