@@ -2,8 +2,8 @@
 //! simulator to find.
 //!
 //! [`steps`] makes the mutants of a PTX text, instruction by instruction. [`subjects`] are the
-//! kernels with the checks that launch them, those of [`library`] among them, [`trial`] runs the
-//! mutants, [`unreported`] has those that are not found, and [`table`] shows what became of all.
+//! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] has those
+//! that are not found, and [`table`] shows what became of all.
 //!
 //! [`ir`] makes mutants of the compiler's IR instead, [`judged`] has them judged by the protocol
 //! checker and run by the simulator, and [`judged_table`] shows what both said.
@@ -13,7 +13,6 @@ pub mod ir;
 pub mod judged;
 #[cfg(feature = "llvm")]
 pub mod judged_table;
-pub mod library;
 pub mod line;
 pub mod steps;
 pub mod subjects;

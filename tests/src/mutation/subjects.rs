@@ -1,12 +1,11 @@
-//! The kernels that are mutated: all that synchronise, of the corpus, of the examples and of
-//! `tma-kernels`, each with a check that launches it.
+//! The kernels that are mutated: all that synchronise, of the corpus and of the examples, each with
+//! a check that launches it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
-use super::library;
 use super::steps::mutants;
 use crate::case::Options;
 use crate::gpu::example_runs;
@@ -29,7 +28,7 @@ fn tests() -> Vec<Test> {
         name: case.name.to_owned(),
         run: Box::new(move |device| (case.run)(device, &options)),
     });
-    cases.chain(example_runs::small_tests()).chain(library::tests()).collect()
+    cases.chain(example_runs::small_tests()).collect()
 }
 
 /// Every kernel that synchronises, with the first check that launches it. Runs every check once.
@@ -60,11 +59,7 @@ pub fn subjects() -> anyhow::Result<Vec<Subject>> {
 
 /// The first instances of each kernel, so many of them at most: the others have the same steps.
 pub fn first_instances(subjects: &[Subject], most: usize) -> Vec<Subject> {
-    // A kernel of the examples and one of `tma-kernels` have the same name.
-    let generic = |subject: &Subject| {
-        let name = subject.kernel.name.split("::").next().unwrap_or_default();
-        (name, library::has(subject.kernel))
-    };
+    let generic = |subject: &Subject| subject.kernel.name.split("::").next().unwrap_or_default();
     let mut firsts: Vec<Subject> = vec![];
     for subject in subjects {
         if firsts.iter().filter(|first| generic(first) == generic(subject)).count() < most {
