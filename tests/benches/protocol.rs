@@ -1,5 +1,5 @@
-//! How long the protocol checker takes for each kernel of the repository, and what it says: with the
-//! steps that a macro has, and with those of a report. Prints the slowest kernels.
+//! How long the protocol checker takes for each kernel of the repository, with the steps that a
+//! macro has, and what it says with these. Prints the slowest kernels.
 //!
 //! `cargo bench -p tma-tests --bench protocol`, and with `--profile dev` as macros run in debug
 //! builds. `docs/protocol.md` has the figures, and the targets. Needs no GPU.
@@ -40,10 +40,10 @@ fn kernels() -> Vec<(String, CheckedKernel)> {
     kernels
 }
 
-fn judged(name: &str, kernel: &CheckedKernel, budget: Budget) -> Row {
+fn judged(name: &str, kernel: &CheckedKernel) -> Row {
     let runs = (0..TIMES).map(|_| {
         let start = Instant::now();
-        let verdict = judge(kernel, budget).verdict;
+        let verdict = judge(kernel, Budget::MACRO).verdict;
         (start.elapsed(), verdict)
     });
     let (time, verdict) = runs.min_by_key(|(time, _)| *time).expect("it was judged");
@@ -57,18 +57,14 @@ fn judged(name: &str, kernel: &CheckedKernel, budget: Budget) -> Row {
 }
 
 fn main() {
-    let kernels = kernels();
-    for (name, budget) in [("a macro", Budget::MACRO), ("a report", Budget::REPORT)] {
-        let rows = kernels.iter().map(|(name, kernel)| judged(name, kernel, budget));
-        let mut rows: Vec<_> = rows.collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.time));
-        let all: Duration = rows.iter().map(|row| row.time).sum();
-        println!("{name}: {} kernels, {:.2?} each in the mean", rows.len(), all / rows.len() as u32);
-        for verdict in ["proved", "checked up to a number of turns", "not decided", "broken"] {
-            println!("{:>6} {verdict}", rows.iter().filter(|row| row.verdict == verdict).count());
-        }
-        for row in &rows[..SLOWEST.min(rows.len())] {
-            println!("{:>9.2?} {} ({})", row.time, row.name, row.verdict);
-        }
+    let mut rows: Vec<_> = kernels().iter().map(|(name, kernel)| judged(name, kernel)).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.time));
+    let all: Duration = rows.iter().map(|row| row.time).sum();
+    println!("{} kernels, {:.2?} each in the mean", rows.len(), all / rows.len() as u32);
+    for verdict in ["proved", "checked up to a number of turns", "not decided", "broken"] {
+        println!("{:>6} {verdict}", rows.iter().filter(|row| row.verdict == verdict).count());
+    }
+    for row in &rows[..SLOWEST.min(rows.len())] {
+        println!("{:>9.2?} {} ({})", row.time, row.name, row.verdict);
     }
 }
