@@ -189,3 +189,35 @@ fn numbers_of_many_operations() {
         "for unit in (first..end).step_by(step as usize) { if unit == 77 { never.wait(0); } }",
     ));
 }
+
+/// The block whose memory is read may be the first to end.
+#[test]
+fn memory_of_a_block_that_ended() {
+    for reader in 0..2 {
+        for read in ["total += theirs.get(0);", "for i in 0..3 { total += theirs.get(i); }"] {
+            is_not_proved(&format!(
+                "#[tma_kernel(threads = 32, cluster = 2)]
+fn k(out: Global<u32>) {{
+    let parts: SharedArray<u32, 32> = shared();
+    parts.set(lane_idx(), lane_idx());
+    sync_cluster();
+    if cluster_rank() == {reader} {{
+        let theirs = remote(parts, {});
+        let mut total = 0;
+        {read}
+        out.set(lane_idx(), total);
+    }}
+}}
+",
+                1 - reader
+            ));
+        }
+    }
+}
+
+/// One arrival more than is counted: nobody knows whose counts for the next phase.
+#[test]
+fn an_arrival_too_many() {
+    let rounds = "let mut phase = Phase::new(); for k in 0..n { met.arrive(); met.wait_next(&mut phase); }";
+    is_not_proved(&kernel("n: u32", rounds).replace("full.init(32)", "full.init(63)").replace("met", "full"));
+}

@@ -7,6 +7,7 @@ use crate::device::Properties;
 use crate::error::Error;
 use crate::launch::bind::Arg;
 use crate::launch::shape::Shape;
+use crate::map::{Descriptor, MapParams};
 use crate::spec::KernelSpec;
 use crate::tensor::layout::DeviceId;
 
@@ -38,6 +39,14 @@ impl Context {
     }
 
     pub(crate) fn free(&self, _address: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn encode(&self, _params: &MapParams) -> Descriptor {
+        match *self {}
+    }
+
+    pub(crate) fn reachable(&self, _address: u64, _bytes: u64) -> Result<u64, Error> {
         match *self {}
     }
 

@@ -93,7 +93,7 @@ impl Run<'_, '_> {
             BarrierOp::ExpectTx { bytes } => {
                 let bytes = self.bytes(bytes)?;
                 self.usable(stmt.id, place, Act::Announce)?;
-                self.visit(stmt.id, place.0);
+                self.visit(stmt.id, place.0)?;
                 self.counts_in_order(place, stmt);
                 for _ in 0..self.me().threads.len() {
                     self.change(stmt.id, place, Act::Announce, |count| count.expect_tx(bytes))?;
@@ -230,16 +230,6 @@ impl Run<'_, '_> {
         self.found(Rule::Count, (stmt, does), vec![], detail)
     }
 
-    /// Another block's memory is used: it has to be there.
-    pub(super) fn visit(&mut self, stmt: StmtId, block: usize) {
-        if block != self.me().block {
-            let visit = (self.epoch(), self.site(stmt));
-            if let Some(block) = self.blocks.get_mut(block) {
-                block.note_visit(visit);
-            }
-        }
-    }
-
     fn arrive(&mut self, stmt: &Stmt, place: At, (op, remote): (&BarrierOp, bool), telling: Telling) -> Step {
         let (mut arrival, mut does) = (Arrival::ONE, Act::Arrive);
         match op {
@@ -261,7 +251,7 @@ impl Run<'_, '_> {
             | BarrierOp::TryWaitFor { .. } => {}
         }
         self.usable(stmt.id, place, does)?;
-        self.visit(stmt.id, place.0);
+        self.visit(stmt.id, place.0)?;
         self.counts_in_order(place, stmt);
         let site = self.site(stmt.id);
         let agent = &mut self.agents[self.current];
@@ -289,6 +279,8 @@ impl Run<'_, '_> {
                 && mbarrier.count.phase() != phase
             {
                 mbarrier.crowded = Some(site);
+                // Which of them counts for which phase is a matter of luck.
+                self.doubt(Why::Counting, stmt.origin.span);
             }
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
         }

@@ -267,7 +267,7 @@ impl Run<'_, '_> {
         }
         let (offset, bytes) = (first * element.bytes(), count * element.bytes());
         self.usable_by_copies(stmt.id, place)?;
-        self.visit(stmt.id, block);
+        self.visit(stmt.id, block)?;
         self.counts_in_order(place, stmt);
         let issue = self.issue();
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(Flow::Next) };

@@ -8,6 +8,7 @@ use super::lanes::Lanes;
 use super::memory::region::{Region, element_offset};
 use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
+use super::state::Agent;
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
@@ -220,7 +221,7 @@ impl<'k> Run<'_, 'k> {
     ) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let (block, base) = self.places(tile)?;
-        self.visit(stmt.id, block);
+        self.visit(stmt.id, block)?;
         self.charge()?;
         let coordinates: Option<Vec<_>> = at.iter().map(|at| self.numbers(at)).collect();
         let offsets = coordinates.and_then(|all| {
@@ -275,7 +276,7 @@ impl<'k> Run<'_, 'k> {
     fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> Step {
         let vector = self.input.kernel.kernel().local(dest).ty.elements().map(|(_, len)| len);
         let (block, at, region) = self.elements((array, index), vector.unwrap_or(1))?;
-        self.visit(stmt.id, block);
+        self.visit(stmt.id, block)?;
         self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (READ, region), None)?;
         if !self.input.code.slice.needs(dest) {
@@ -297,7 +298,7 @@ impl<'k> Run<'_, 'k> {
     fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> Step {
         let vector = value.ty.elements().map_or(1, |(_, len)| len);
         let (block, at, region) = self.elements((array, index), vector)?;
-        self.visit(stmt.id, block);
+        self.visit(stmt.id, block)?;
         let hull = region.hull();
         self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (WRITE, region), None)?;
@@ -436,6 +437,28 @@ impl<'k> Run<'_, 'k> {
         }
         let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
         all.into_iter().try_for_each(|at| self.settled(stmt, (block, at)))
+    }
+
+    /// Another block's memory is used: it has to be there.
+    pub(super) fn visit(&mut self, stmt: StmtId, block: usize) -> Step {
+        if block == self.me().block {
+            return Ok(());
+        }
+        // It went on and ended before this, which nothing forbids.
+        let of_block = |(_, agent): &(usize, &Agent)| agent.block == block;
+        let mut threads = self.agents.iter().enumerate().filter(of_block).peekable();
+        if let Some(&(agent, _)) = threads.peek()
+            && threads.all(|(_, agent)| agent.is_done)
+        {
+            let site = Site { agent, stmt: self.last_stmt(), turn: None };
+            let ended = Party { site, does: Act::MayHaveEnded };
+            return self.found(Rule::BlockGone, (stmt, Act::Visit), vec![ended], Detail::Nothing);
+        }
+        let visit = (self.epoch(), self.site(stmt));
+        if let Some(block) = self.blocks.get_mut(block) {
+            block.note_visit(visit);
+        }
+        Ok(())
     }
 
     /// The last statement of the kernel, where threads end.
