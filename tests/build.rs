@@ -1,6 +1,6 @@
 //! Compiles the kernels of this package and those of the examples, which are modules of it. Always
 //! as a release build does: what is tested, measured and kept is what ships. `tests/checks.rs` has
-//! kernels of either kind. Nothing is warned of: some of `tests/ui` declare what they only name.
+//! kernels of either kind. Nothing is warned of: some kernels declare what they only name.
 
 use tma_codegen::{Build, Checks};
 

@@ -1,6 +1,8 @@
 //! What host and device must agree on: names of symbols and files, and the order and size of
 //! parameters.
 
+use std::path::PathBuf;
+
 use tma_model::assertion;
 
 use crate::ir::{Kernel, Param, ParamKind};
@@ -85,10 +87,16 @@ fn symbol(name: &str) -> String {
 /// script.
 pub(crate) const NOTE: &str = "tma-missing";
 
-/// The file of a kernel's PTX, relative to the build script's `OUT_DIR`.
-pub fn ptx_file(kernel: &str, instance: Option<&str>, hash: u64) -> String {
-    match instance {
-        Some(instance) => format!("tma/{kernel}-{instance}-{hash:016x}.ptx"),
-        None => format!("tma/{kernel}-{hash:016x}.ptx"),
+/// The file in `OUT_DIR` in which the build script leaves a template for the macro.
+pub fn template_file(path: &str) -> PathBuf {
+    PathBuf::from(format!("tma/{}.template", path.replace("::", "-")))
+}
+
+/// The file of the PTX of a kernel with this hash, relative to the build script's `OUT_DIR`.
+pub fn ptx_file(kernel: &Kernel, hash: u64) -> String {
+    let name = &kernel.name;
+    match &kernel.instance {
+        Some(instance) => format!("tma/{name}-{instance}-{hash:016x}.ptx"),
+        None => format!("tma/{name}-{hash:016x}.ptx"),
     }
 }

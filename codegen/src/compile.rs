@@ -9,7 +9,7 @@ use crate::diag;
 use crate::diag::{Diagnostic, Diagnostics, Sink, render};
 use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, Rules, front};
-use crate::place;
+use crate::{library, place};
 
 /// A kernel instance of a source file that broke no rule.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub fn check_for(path: &str, source: &str, target: Target) -> Result<Accepted<Ta
 fn judge<T>(
     path: &str,
     source: &str,
-    rules: Rules,
+    rules: Rules<'_>,
     mut last: impl FnMut(Checked, &mut Sink) -> Option<T>,
 ) -> Result<Accepted<T>, Failure> {
     let failure = |Diagnostics { errors, warnings }| {
@@ -110,7 +110,11 @@ fn judge<T>(
     let mut kernels = vec![];
     let mut found =
         Diagnostics { errors: file::methods(&parsed).iter().map(place::method).collect(), warnings: vec![] };
-    for (item, shared) in file::kernels(&parsed) {
+    let all = file::kernels(&parsed, &|path| library::in_text(&parsed.items, path));
+    // Where other packages are is not known of a text: macro and build script judge what is made
+    // from theirs.
+    found.errors.extend(all.mistakes.into_iter().filter(|error| !error.mistake.is_of_packages()));
+    for (item, shared) in all.kernels {
         let front = front(&item, &shared, rules);
         found.extend(front.diagnostics);
         let mut sink = Sink::default();

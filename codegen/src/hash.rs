@@ -131,6 +131,7 @@ fn is_doc(token: &TokenTree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Fnv;
+    use crate::diag::mistake::Unfound;
 
     fn hash(source: &str) -> u64 {
         let mut hash = Fnv::new();
@@ -145,7 +146,7 @@ mod tests {
 
     fn of_kernel(source: &str) -> u64 {
         let file = syn::parse_file(source).unwrap();
-        let all = crate::parse::item::file::kernels(&file);
+        let all = crate::parse::item::file::kernels(&file, &|_| Err(Unfound::Package)).kernels;
         assert_eq!(all.len(), 1);
         super::kernel(&all[0].0, &all[0].1)
     }

@@ -25,6 +25,7 @@ pub mod expand;
 mod hash;
 mod host;
 pub mod ir;
+mod library;
 pub mod limits;
 #[cfg(feature = "llvm")]
 mod lower;

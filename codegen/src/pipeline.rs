@@ -44,17 +44,21 @@ impl Instance {
 }
 
 /// How far a kernel is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rules {
+#[derive(Clone, Copy)]
+pub(crate) enum Rules<'a> {
     /// By the rules for each of its statements: it may be a part of something.
     Statements,
     /// Its protocol of barriers is judged as well.
     Protocol,
+    /// So it is, unless this says that the protocol of the instance, of a kernel with this hash, was
+    /// judged before and is right.
+    ProtocolUnless(&'a dyn Fn(&Kernel, u64) -> bool),
 }
 
 /// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the
 /// next.
-pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules) -> Front {
+pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -> Front {
+    let hash = hash::kernel(item, shared);
     let mut sink = Sink::default();
     let Parsed { kernels, instances: named, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
@@ -64,27 +68,34 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules) -> Fr
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
         match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
-            Ok(checked) => keeps_protocol(checked, rules, &mut sink),
+            Ok(checked) if is_judged(&checked, hash, rules) => keeps_protocol(checked, &mut sink),
+            Ok(checked) => Instance::Checked(checked),
             Err(kernel) => Instance::Refused(kernel),
         }
     });
     let instances: Vec<_> = instances.collect();
     sink.enter(None);
     check::unused(&checked(&instances), &mut sink);
-    let hash = hash::kernel(item, shared);
     Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
 }
 
+/// Whether the protocol of a kernel with this hash is to be judged.
+fn is_judged(checked: &CheckedKernel, hash: u64, rules: Rules<'_>) -> bool {
+    let is_wanted = match rules {
+        Rules::Statements => false,
+        Rules::Protocol => true,
+        Rules::ProtocolUnless(is_known) => !is_known(checked.kernel(), hash),
+    };
+    is_wanted && checked.kernel().trusted.is_none()
+}
+
 /// The kernel, unless its protocol is broken, which is reported.
-fn keeps_protocol(checked: Box<CheckedKernel>, rules: Rules, sink: &mut Sink) -> Instance {
-    if rules == Rules::Protocol
-        && checked.kernel().trusted.is_none()
-        && let Verdict::Broken(diagnostic) = judge(&checked, Budget::MACRO).verdict
-    {
-        sink.push(*with_missing_step(&checked, diagnostic, Budget::MACRO));
-        return Instance::Refused(Box::new(checked.into_kernel()));
-    }
-    Instance::Checked(checked)
+fn keeps_protocol(checked: Box<CheckedKernel>, sink: &mut Sink) -> Instance {
+    let Verdict::Broken(diagnostic) = judge(&checked, Budget::MACRO).verdict else {
+        return Instance::Checked(checked);
+    };
+    sink.push(*with_missing_step(&checked, diagnostic, Budget::MACRO));
+    Instance::Refused(Box::new(checked.into_kernel()))
 }
 
 /// The instances, if none of them was refused.
@@ -94,4 +105,36 @@ fn checked(instances: &[Instance]) -> Vec<&CheckedKernel> {
         Instance::Refused(_) => None,
     });
     checked.collect::<Option<_>>().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::item::file;
+
+    /// Nobody arrives.
+    const STUCK: &str = "
+        #[tma_kernel(threads = 32)]
+        fn stuck() {
+            let bar: Barrier = shared();
+            if thread_idx().x == 0 {
+                bar.init(1);
+                fence_barrier_init();
+            }
+            sync_threads();
+            bar.wait(0);
+        }";
+
+    fn errors(rules: Rules<'_>) -> usize {
+        let (item, shared) = file::kernels_in(STUCK, &crate::library::left).pop().expect("the kernel");
+        front(&item, &shared, rules).diagnostics.errors.len()
+    }
+
+    #[test]
+    fn a_protocol_is_judged_unless_it_was_before() {
+        assert_eq!(errors(Rules::Protocol), 1);
+        assert_eq!(errors(Rules::ProtocolUnless(&|_, _| false)), 1);
+        assert_eq!(errors(Rules::ProtocolUnless(&|kernel, _| kernel.name == "stuck")), 0);
+        assert_eq!(errors(Rules::Statements), 0);
+    }
 }

@@ -15,7 +15,7 @@ fn waits(body: &str) -> Vec<u32> {
         compile("waits.rs", &source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
     let lines: Vec<_> = compiled.kernels[0].text.lines().map(str::trim).collect();
     // Behind a trap stands a wait for all, whatever the kernel waits for.
-    let goes_on = lines.windows(2).filter(|pair| !pair[0].starts_with("trap;"));
+    let goes_on = lines.windows(2).filter(|pair| !pair[0].contains("trap;"));
     let waits = goes_on.filter_map(|pair| pair[1].strip_prefix("wgmma.wait_group.sync.aligned "));
     waits.map(|rest| rest.trim_end_matches(';').parse().expect("a number")).collect()
 }

@@ -26,6 +26,7 @@
 pub mod batch;
 pub mod case;
 pub mod corpus;
+pub mod double;
 pub mod draw;
 pub mod forms;
 pub mod instruction;

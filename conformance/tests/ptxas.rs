@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use tma_conformance::{forms, warp};
+use tma_conformance::{double, forms, warp};
+use tma_model::mma::DoubleForm;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
 fn ptxas() -> PathBuf {
@@ -69,8 +70,13 @@ fn every_sparse_form_is_assembled_as_it_is() {
 
 #[test]
 fn every_product_of_a_warp_is_assembled_as_it_is() {
-    let problems: Vec<_> =
-        warp::all().into_iter().filter_map(|warp| judge(&warp.to_string(), &warp.text())).collect();
+    let of_doubles =
+        DoubleForm::ALL.map(|form| judge(&format!("{form}.f64"), &double::text(form))).into_iter().flatten();
+    let problems: Vec<_> = warp::all()
+        .into_iter()
+        .filter_map(|warp| judge(&warp.to_string(), &warp.text()))
+        .chain(of_doubles)
+        .collect();
     assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
 }
 

@@ -4,7 +4,7 @@
 use tma_conformance::corpus::{List, METADATA};
 use tma_conformance::layout;
 use tma_conformance::run::{self, Outcome};
-use tma_conformance::{list, metadata, warp};
+use tma_conformance::{double, list, metadata, warp};
 use tma_runtime::Device;
 
 type Take<'t> = &'t mut dyn FnMut(Outcome);
@@ -23,7 +23,7 @@ fn replay<C: ToString + Copy>(
     let (mut count, mut problems) = (0, Vec::new());
     each(&[Device::simulator()], &some, &mut |Outcome { index, results, problem }| {
         let index = index * step;
-        let differs = || results.first().and_then(|result| kept.problem(index, result));
+        let differs = || kept.as_ref()?.problem(index, results.first()?);
         problems.extend(problem.or_else(differs).map(|problem| format!("{}: {problem}", names[index])));
         count += 1;
     });
@@ -45,6 +45,11 @@ fn every_kind_of_numbers_gives_what_an_h200_gave() {
 #[test]
 fn products_of_warps_are_those_of_an_h200() {
     replay(List::Warps, &warp::cases(), 1, warp::each);
+}
+
+#[test]
+fn products_of_doubles_are_sums_of_products() {
+    replay(List::Doubles, &double::cases(), 1, double::each);
 }
 
 /// All of them as the model has it, and those that no rule forbids on the simulator.

@@ -16,30 +16,15 @@ use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, TensorMap, launch
 struct Case {
     name: &'static str,
     element: DataType,
-    /// Rows and columns of a box, and of what a block does.
-    boxed: [u32; 2],
+    /// Rows and columns of a box, one of which each block moves.
     tile: [u32; 2],
-    swizzle: Swizzle,
+    threads: u32,
     shared_bytes: u32,
 }
 
 const CASES: [Case; 2] = [
-    Case {
-        name: "transpose",
-        element: DataType::F32,
-        boxed: [64, 32],
-        tile: [64, 64],
-        swizzle: Swizzle::B128,
-        shared_bytes: 32768 + 8,
-    },
-    Case {
-        name: "tma_copy",
-        element: DataType::F16,
-        boxed: [128, 64],
-        tile: [128, 64],
-        swizzle: Swizzle::None,
-        shared_bytes: 16384 + 8,
-    },
+    Case { name: "transpose", element: DataType::F32, tile: [64, 64], threads: 512, shared_bytes: 32768 + 8 },
+    Case { name: "tma_copy", element: DataType::F16, tile: [32, 256], threads: 128, shared_bytes: 16384 + 8 },
 ];
 
 /// What a launch looks at: each as well as those before it.
@@ -182,16 +167,16 @@ impl Kernel {
                 address,
                 extents: vec![EXTENT; 2],
                 byte_strides: vec![EXTENT * u64::from(case.element.bytes())],
-                mode: Mode::Tiled { box_extents: vec![case.boxed[1], case.boxed[0]] },
+                mode: Mode::Tiled { box_extents: vec![case.tile[1], case.tile[0]] },
                 element_strides: vec![1, 1],
                 interleave: Interleave::None,
-                swizzle: case.swizzle,
+                swizzle: Swizzle::None,
                 fill: Fill::Zeros,
             })
         };
         let config = LaunchConfig {
             grid: [EXTENT as u32 / case.tile[1], EXTENT as u32 / case.tile[0], 1],
-            block: [128, 1, 1],
+            block: [case.threads, 1, 1],
             host_threads: 1,
             dynamic_shared_bytes: case.shared_bytes,
             checks: if observed >= Observed::Checks { Checks::ALL } else { Checks::NONE },

@@ -199,7 +199,6 @@ pub fn launch(
             Constant::Variable(index, offset) => {
                 variables.get(index.index()).copied().unwrap_or(0).wrapping_add_signed(offset)
             }
-            Constant::DynamicShared(offset) => offset as u64,
         };
         [value; 32]
     });

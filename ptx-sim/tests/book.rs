@@ -62,7 +62,7 @@ fn bank_conflicts_are_those_of_the_page() {
         printed(&run(&[&ptx, "--entry", &kernel.0], &options), 0)
     };
     let transpose = common::compile("examples/src/bin/transpose.rs").pop().expect("it has a kernel");
-    let text = run(transpose, "--grid 2,2 --block 128 --shared 32776", 128, "box=64x32:swizzle=128");
+    let text = run(transpose, "--grid 2,2 --block 512 --shared 32776", 128, "box=64x64");
     expect_quoted(conflicts(&text));
     let source = file("naive.rs", common::NAIVE);
     let naive = common::compile_text(&source, common::NAIVE).pop().expect("it has a kernel");

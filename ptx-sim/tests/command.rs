@@ -201,16 +201,16 @@ fn buffers_that_do_not_fit_the_host_are_an_error() {
 fn a_grid_that_is_too_large_is_noted_and_is_no_mistake() {
     let (entry, text) = tma_copy();
     let ptx = file("tma_copy_noted.ptx", text);
-    // Of 10 columns of tiles, 9 are in the tensor.
-    let options = "--grid 10,8 --block 128 --shared 16392 --buffer random:f16:1000x520 --buffer zeros:f16:1000x520 \
-                   --arg map:0:f16:extents=1000x520:box=128x64 --arg map:1:f16:extents=1000x520:box=128x64";
+    // Of 4 columns of tiles, 3 are in the tensor.
+    let options = "--grid 4,32 --block 128 --shared 16392 --buffer random:f16:1000x520 --buffer zeros:f16:1000x520 \
+                   --arg map:0:f16:extents=1000x520:box=32x256 --arg map:1:f16:extents=1000x520:box=32x256";
     let text = printed(&run(&[&ptx, "--entry", &entry], options), 0);
-    let wanted = "no findings\n\nnote: box outside of the tensor: a box at [0, 576] lies wholly outside of a tensor of \
+    let wanted = "no findings\n\nnote: box outside of the tensor: a box at [0, 768] lies wholly outside of a tensor of \
                   [1000, 520] (outermost dimension first): the load brings nothing but its fill\n";
     assert!(text.starts_with(wanted), "{text}");
     for wanted in [
         ": the store writes nothing\n",
-        "  and 7 more, of thread 0 of blocks from (9, 1, 0) to (9, 7, 0)\n",
+        "  and 31 more, of thread 0 of blocks from (3, 1, 0) to (3, 31, 0)\n",
         "\n\nnotes: 2\n",
     ] {
         assert!(text.contains(wanted), "no {wanted:?} in\n{text}");

@@ -11,15 +11,15 @@ fn observed(config: LaunchConfig) -> LaunchConfig {
     LaunchConfig { profile: true, trace_events: 1 << 20, ..config }
 }
 
-/// Runs a kernel from one matrix of floats to another, which both have boxes of the tile's rows and
-/// 32 columns.
-fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: &LaunchConfig) -> Report {
+/// Runs a kernel from one matrix of floats to another, which are both one tile of `side` rows and
+/// columns.
+fn transpose(module: &Module, entry: &str, side: u32, config: &LaunchConfig) -> Report {
     let mut memory = GlobalMemory::default();
-    let extent = u64::from(rows);
+    let extent = u64::from(side);
     let bytes = vec![0; (extent * extent * 4) as usize];
     let [src, dst] = [Some(&*bytes), None]
         .map(|bytes| common::Matrix::new(&mut memory, DataType::F32, [extent; 2], bytes));
-    let args = [&src, &dst].map(|matrix| Arg::Map(matrix.map([rows, 32], swizzle)));
+    let args = [&src, &dst].map(|matrix| Arg::Map(matrix.map([side; 2], Swizzle::None)));
     let report = launch(module, &mut memory, entry, config, &args).expect("it starts");
     assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
     report
@@ -27,7 +27,7 @@ fn transpose(module: &Module, entry: &str, rows: u32, swizzle: Swizzle, config: 
 
 fn naive(config: &LaunchConfig) -> Report {
     let (entry, text) = common::compile_text("naive.rs", common::NAIVE).pop().expect("it has a kernel");
-    transpose(&Module::load(&text).expect("it loads"), &entry, 32, Swizzle::None, config)
+    transpose(&Module::load(&text).expect("it loads"), &entry, 32, config)
 }
 
 fn one_warp() -> LaunchConfig {
@@ -37,10 +37,10 @@ fn one_warp() -> LaunchConfig {
 #[test]
 fn the_example_has_no_bank_conflict() {
     let (entry, module) = common::example("transpose");
-    let config = LaunchConfig { block: [128, 1, 1], dynamic_shared_bytes: 32776, ..LaunchConfig::default() };
-    let report = transpose(&module, &entry, 64, Swizzle::B128, &observed(config));
+    let config = LaunchConfig { block: [512, 1, 1], dynamic_shared_bytes: 32776, ..LaunchConfig::default() };
+    let report = transpose(&module, &entry, 64, &observed(config));
     let shared = report.profile.shared();
-    // Each of four warps reads and writes 32 × 32 floats.
+    // Sixteen warps read and write 64 × 64 floats, 32 at a time.
     assert_eq!(shared, SharedAccesses { accesses: 256, wavefronts: 256, ideal: 256 });
     let lines = report.profile.shared_by_source();
     assert!(lines.iter().all(|(_, shared)| shared.conflicts() == 0), "{lines:?}");
@@ -176,8 +176,8 @@ fn no_more_events_are_kept_than_asked_for() {
     let run = |trace_events, host_threads| {
         let mut memory = GlobalMemory::default();
         let matrix = common::Matrix::new(&mut memory, DataType::F32, [192; 2], Some(&[0; 192 * 192 * 4]));
-        let args = [0, 1].map(|_| Arg::Map(matrix.map([64, 32], Swizzle::B128)));
-        let tiles = common::tiles(&matrix, [64, 64], 128, 32776, 3);
+        let args = [0, 1].map(|_| Arg::Map(matrix.map([64, 64], Swizzle::None)));
+        let tiles = common::tiles(&matrix, [64, 64], 512, 32776, 3);
         let config = LaunchConfig { trace_events, host_threads, profile: true, ..tiles };
         launch(&module, &mut memory, &entry, &config, &args).expect("it starts")
     };

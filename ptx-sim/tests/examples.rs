@@ -31,13 +31,13 @@ fn bytes_of(values: &[f32]) -> Vec<u8> {
 fn tma_copy() {
     let (entry, module) = example("tma_copy");
     for seed in 0..SEEDS {
-        for shape in [[1, 8], [300, 136], [128, 64]] {
+        for shape in [[1, 8], [70, 520], [32, 256]] {
             let mut memory = GlobalMemory::default();
             let host = halves(shape[0] * shape[1]);
             let src = Matrix::new(&mut memory, DataType::F16, shape, Some(&host));
             let dst = Matrix::new(&mut memory, DataType::F16, shape, None);
-            let config = tiles(&src, [128, 64], 128, 16384 + 8, seed);
-            let map = |matrix: &Matrix| Arg::Map(matrix.map([128, 64], Swizzle::None));
+            let config = tiles(&src, [32, 256], 128, 16384 + 8, seed);
+            let map = |matrix: &Matrix| Arg::Map(matrix.map([32, 256], Swizzle::None));
             let report =
                 launch(&module, &mut memory, &entry, &config, &[map(&src), map(&dst)]).expect("it starts");
             clean(&module, &report);
@@ -128,8 +128,8 @@ fn run_transpose(
     let host = floats(shape[0] * shape[1]);
     let src = Matrix::new(&mut memory, DataType::F32, shape, Some(&bytes_of(&host)));
     let dst = Matrix::new(&mut memory, DataType::F32, [shape[1], shape[0]], None);
-    let config = LaunchConfig { host_threads, ..tiles(&src, [64, 64], 128, 32768 + 8, seed) };
-    let map = |matrix: &Matrix| Arg::Map(matrix.map([64, 32], Swizzle::B128));
+    let config = LaunchConfig { host_threads, ..tiles(&dst, [64, 64], 512, 32768 + 8, seed) };
+    let map = |matrix: &Matrix| Arg::Map(matrix.map([64, 64], Swizzle::None));
     let report = launch(module, &mut memory, entry, &config, &[map(&src), map(&dst)]).expect("it starts");
     clean(module, &report);
     (host, dst, memory)

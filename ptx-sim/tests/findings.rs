@@ -55,6 +55,7 @@ rules! {
     DivergentMultiplication: "multiplication_by_one_warp.ptx",
     IllegalMultiplication: "metadata_of_one_element.ptx",
     SwizzleMismatch: "swizzle_of_another_tile.ptx",
+    LayoutMismatch: "rows_as_panels.ptx",
     UnwaitedMultiplication: "multiplication_not_waited_for.ptx",
 }
 

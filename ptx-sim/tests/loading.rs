@@ -112,7 +112,9 @@ fn mutated(words: &[&str], state: &mut u64) -> String {
 
 #[test]
 fn broken_text_neither_panics_nor_hangs() {
-    for (example, shared) in [("tma_scale", 8200), ("transpose", 32776)] {
+    for (example, shared, tile, threads) in
+        [("tma_scale", 8200, [64, 32], 128), ("transpose", 32776, [64, 64], 512)]
+    {
         let (entry, text) =
             compile(&format!("examples/src/bin/{example}.rs")).pop().expect("it has a kernel");
         let words: Vec<&str> = text.split_inclusive([' ', '\n', ',', '.']).collect();
@@ -125,11 +127,10 @@ fn broken_text_neither_panics_nor_hangs() {
             };
             let mut memory = GlobalMemory::default();
             let matrix = Matrix::new(&mut memory, DataType::F32, [64, 64], Some(&[0; 64 * 64 * 4]));
-            let swizzle = if example == "transpose" { Swizzle::B128 } else { Swizzle::None };
-            let map = || Arg::Map(matrix.map([64, 32], swizzle));
+            let map = || Arg::Map(matrix.map(tile, Swizzle::None));
             let mut args = vec![map(), map(), Arg::Bytes(vec![0; 4])];
             args.truncate(module.kernel(&entry).map_or(0, |kernel| kernel.param_bytes().len()));
-            let config = tiles(&matrix, [64, 64], 128, shared, next(&mut state));
+            let config = tiles(&matrix, [64, 64], threads, shared, next(&mut state));
             let config = LaunchConfig { instruction_limit: 300_000, ..config };
             if let Ok(report) = launch(&module, &mut memory, &entry, &config, &args) {
                 ran += 1;

@@ -110,3 +110,33 @@ fn a_cluster_has_the_same_addresses_in_each_block() {
     let (_, report) = run(&kernel("", body), 2, 64);
     assert!(report.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds));
 }
+
+/// As on an H200, an address has the block's rank above the offset, 24 bits up: also that of a
+/// variable, which `mapa` need not have made.
+#[test]
+fn addresses_hold_the_rank_of_their_block() {
+    const RANK: u32 = 1 << 24;
+    let body = "mov.u32 %r1, dyn; mapa.shared::cluster.u32 %r2, %r1, 1; cvta.shared.u64 %d4, dyn;\n\
+                mapa.u64 %d4, %d4, 0; cvta.to.shared.u64 %d4, %d4; cvt.u32.u64 %r3, %d4;\n\
+                getctarank.shared::cluster.u32 %r4, %r1; getctarank.shared::cluster.u32 %r5, %r2;\n\
+                mad.lo.u32 %r4, %r4, 10, %r5;";
+    let (words, report) = run(&kernel("", body), 2, 64);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(words, [1024, RANK + 1024, 1024, 1, RANK + 1024, RANK + 1024, 1024, 11]);
+}
+
+/// What a block tells another of an address means the same there.
+#[test]
+fn an_address_is_of_its_block_wherever_it_is_used() {
+    let told = "mov.u32 %r5, dyn; mov.u32 %r6, %cluster_ctarank; add.u32 %r7, %r6, 40; st.shared.u32 [dyn], %r7;\n\
+                xor.b32 %r6, %r6, 1; mapa.shared::cluster.u32 %r7, %r5, %r6; st.shared::cluster.u32 [%r7+4], %r5;\n\
+                barrier.cluster.arrive; barrier.cluster.wait; ld.shared.u32 %r6, [dyn+4];\n\
+                ld.shared::cluster.u32 %r1, [%r6]; barrier.cluster.arrive; barrier.cluster.wait;";
+    let (words, report) = run(&kernel("", told), 2, 64);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(words, [41, 0, 0, 0, 40, 0, 0, 0]);
+    // As an address of the thread's own block it is none.
+    let as_own = told.replace("ld.shared::cluster.u32 %r1", "ld.shared.u32 %r1");
+    let (_, report) = run(&kernel("", &as_own), 2, 64);
+    assert!(report.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds));
+}

@@ -1,4 +1,5 @@
-//! What a tensor copy has brought is multiplied with the swizzle that it was loaded with.
+//! What a tensor copy has brought is multiplied with the swizzle that it was loaded with, and in the
+//! order of its rows.
 
 mod common;
 
@@ -52,4 +53,36 @@ fn what_threads_have_written_since_is_theirs() {
     // Of some of it, not of the rest.
     let some = rewritten.replace("mad.lo.u32 %r7, %r1, 64, %r2;", "mad.lo.u32 %r7, %r4, 64, %r2;");
     assert!(found(&some, Swizzle::None).contains(&FindingKind::SwizzleMismatch));
+}
+
+/// The kernel with other offsets in its descriptor, of which the first swizzle is 1, and with more
+/// memory behind the tile.
+fn with_offsets(leading: u64, stride: u64) -> String {
+    let (before, after) = (0x40_0001_0000_u64, stride >> 4 << 32 | leading >> 4 << 16);
+    let [before, after] = [before, after].map(|offsets| format!("{:#018x}", 1 << 62 | offsets));
+    let changed = KERNEL.replace(&before, &after).replace("tiles[8192]", "tiles[65536]");
+    assert!(changed.contains(&after));
+    changed
+}
+
+/// Of the 64 rows two copies bring 32 each, 8 of them every 1024 bytes.
+#[test]
+fn neighbours_in_an_operand_are_neighbours_in_their_tile() {
+    let found = |leading, stride| found(&with_offsets(leading, stride), Swizzle::B128);
+    assert_eq!(found(16, 1024), []);
+    for stride in [1040, 1152, 2048, 3072] {
+        assert!(found(16, stride).contains(&FindingKind::LayoutMismatch), "{stride}");
+    }
+    // With a swizzle, K-major, LBO is not used by one instruction; and 0 repeats rows on purpose.
+    assert_eq!(found(2048, 1024), []);
+    assert_eq!(found(16, 0), []);
+    // What is 4096 bytes further is another copy's, of which any rows may be next.
+    assert!(!found(16, 4096).contains(&FindingKind::LayoutMismatch));
+}
+
+/// Threads lay out what they write as they like.
+#[test]
+fn what_threads_have_written_has_no_order() {
+    let written = with_offsets(16, 2048).replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));
+    assert!(!found(&written, Swizzle::B128).contains(&FindingKind::LayoutMismatch));
 }

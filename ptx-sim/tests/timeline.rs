@@ -107,7 +107,7 @@ fn a_load_lands_before_the_wait_for_it_ends() {
             let block = format!("block ({x},{y},0)");
             let [load] = slices(&rows, &format!("{block} loads"), "copy")[..] else { panic!("{block}") };
             assert_eq!(load["args"]["bytes"], 16384);
-            assert_eq!(load["args"]["coordinates"], serde_json::json!([y * 128, x * 64]));
+            assert_eq!(load["args"]["coordinates"], serde_json::json!([y * 32, x * 256]));
             assert_eq!(arg(load, "issued by"), format!("thread 0 of {block}"));
             let mbarrier = arg(load, "mbarrier");
             let phases = slices(&rows, &format!("{block} mbarrier {mbarrier}"), "mbarrier");
@@ -172,14 +172,14 @@ fn bank_conflicts_are_shown_with_their_lines() {
     let (entry, text) = common::compile(source).pop().expect("it has a kernel");
     let ptx = file("conflicts.ptx", text);
     let words = format!(
-        "--entry {entry} --grid 2,2 --block 128 --shared 32776 --buffer random:f32:128x128 \
-         --buffer zeros:f32:128x128 --arg map:0:f32:extents=128x128:box=64x32:swizzle=128 \
-         --arg map:1:f32:extents=128x128:box=64x32:swizzle=128"
+        "--entry {entry} --grid 2,2 --block 512 --shared 32776 --buffer random:f32:128x128 \
+         --buffer zeros:f32:128x128 --arg map:0:f32:extents=128x128:box=64x64 \
+         --arg map:1:f32:extents=128x128:box=64x64"
     );
     let text = printed(&run(&[&ptx], &words), 0);
     let (_, table) = text.split_once("shared-memory bank conflicts\n").expect("there is a table");
     let all: Vec<_> = table.lines().last().unwrap_or_default().split_whitespace().collect();
     assert_eq!(all, ["1024", "1024", "0", "all"], "{table}");
     let line = format!("{source}:");
-    assert!(table.contains(&line) && table.contains(": output.set([right * 32"), "{table}");
+    assert!(table.contains(&line) && table.contains(": output.set([column, row]"), "{table}");
 }

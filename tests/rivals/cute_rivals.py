@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """CuTe DSL's Hopper examples, in rounds with the kernels of this repository.
 
-    ./cute_rivals.py dense_gemm --examples cutlass/examples/python/CuTeDSL/hopper --ours ./tma-gpu-bench
-    ./cute_rivals.py attention --examples cutlass/examples/python/CuTeDSL/hopper --ours ./tma-gpu-bench
+    ./cute_rivals.py dense_gemm --examples cutlass/examples/python/CuTeDSL/cute/hopper/kernel --ours ./tma-gpu-bench
+    ./cute_rivals.py attention --examples cutlass/examples/python/CuTeDSL/cute/hopper/kernel --ours ./tma-gpu-bench
 
 The examples are files of the repository NVIDIA/cutlass, and need the wheel nvidia-cutlass-dsl of the same version. They
 are run as they are, but for two things: what they would measure with is replaced by rounds, and their matrices are
@@ -27,14 +27,19 @@ except ModuleNotFoundError as error:
     rounds.missing(f"there is no {error.name}", "install CuTe DSL: `pip install nvidia-cutlass-dsl torch cuda-python`")
 
 HEADS, HEAD = 16, 128
+FMHA = {"cute_fmha": False, "cute_fmha_persistent": True}
 DENSE = {"dense_gemm": "cute_dense_gemm", "dense_gemm_persistent": "cute_dense_gemm_persistent"}
 
 
 def load(folder, name):
-    """The example of this name as a module; none if the folder has no such file."""
-    path = Path(folder) / f"{name}.py"
-    if not path.exists():
+    """The example of this name as a module; none if neither the folder nor one in it has such a file."""
+    folder = Path(folder).resolve()
+    path = next((path for path in sorted(folder.rglob(f"{name}.py"))), None)
+    if not path:
         return None
+    # Examples import what they share from a folder `helpers` above them, but only find it if they are the program.
+    above = next((each for each in path.parents if (each / "helpers").is_dir()), folder)
+    sys.path.insert(0, str(above))
     spec = importlib.util.spec_from_file_location(f"cute_{name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -129,23 +134,26 @@ def attention(args):
     if not module:
         rounds.missing(f"no fmha.py in {args.examples}", "give the folder of the Hopper examples")
 
-    def runner(length, causal, unchecked):
+    def runner(length, causal, persistent, unchecked):
         shape = (1, length, HEADS, HEAD)
         return lambda: module.run(
             q_shape=shape, k_shape=shape, in_dtype=bf16, out_dtype=bf16, qk_acc_dtype=f32, pv_acc_dtype=f32,
-            mma_tiler_mn=(64, 128), is_persistent=False, is_causal=causal, bottom_right_align=False, scale_q=1.0,
+            mma_tiler_mn=(64, 128), is_persistent=persistent, is_causal=causal, bottom_right_align=False, scale_q=1.0,
             scale_k=1.0, scale_v=1.0, inv_scale_o=1.0, scale_softmax=1 / math.sqrt(HEAD), window_size=(-1, -1),
             tolerance=0.1, warmup_iterations=0, iterations=1, skip_ref_check=unchecked)
 
-    launches_of(module, runner(512, True, False))
+    for persistent in FMHA.values():
+        launches_of(module, runner(512, True, persistent, False))
     for length in args.lengths:
         for mask, causal in (("full", False), ("causal", True)):
-            launch = []
-            with_normal_data(lambda: launch.append(launches_of(module, runner(length, causal, True))))
+            theirs = []
+            for title, persistent in FMHA.items():
+                run = runner(length, causal, persistent, True)
+                with_normal_data(lambda: theirs.append((title, launches_of(module, run))))
             pairs = length * (length + 1) // 2 if causal else length * length
             ours = [f"attention/{mask}/{kernel}" for kernel in args.kernels.split(",")]
             shape, operations = (HEADS, length, length), 4 * HEADS * HEAD * pairs
-            race(f"attention/{mask}", shape, operations, [("cute_fmha", launch[0])], ours, args)
+            race(f"attention/{mask}", shape, operations, theirs, ours, args)
 
 
 def extents(text):
@@ -160,7 +168,7 @@ def pair(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("benchmark", choices=["dense_gemm", "attention"])
-    parser.add_argument("--examples", required=True, help="the folder examples/python/CuTeDSL/hopper of NVIDIA/cutlass")
+    parser.add_argument("--examples", required=True, help="the folder examples/python/CuTeDSL/cute/hopper of NVIDIA/cutlass")
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only the examples are measured")
     parser.add_argument("--kernels", help="which of our kernels; by default those of our examples")
     parser.add_argument("--shapes", type=lambda text: [extents(part) for part in text.split(",")],

@@ -87,6 +87,7 @@ pub fn corpus() -> &'static [Source] {
         "launches": "tests/src/kernels/launches.rs",
         "math": "tests/src/kernels/math.rs",
         "mma_epilogues": "tests/src/kernels/mma/epilogues.rs",
+        "mma_fragments": "tests/src/kernels/mma/fragments.rs",
         "mma_integers": "tests/src/kernels/mma/integers.rs",
         "mma_layouts": "tests/src/kernels/mma/layouts.rs",
         "mma_operands": "tests/src/kernels/mma/operands.rs",

@@ -9,12 +9,15 @@ use std::process::Command;
 
 use tma_tests::sources::{CodeBlock, code_blocks};
 
-/// The lines that the page has in `Cargo.toml` for the simulator.
+/// The lines that the page has in `Cargo.toml` for the simulator and the compiler of kernels.
 const OPTIMISED: &str = r#"[profile.dev.package.ptx-sim]
 opt-level = 3
 debug = "line-tables-only"
 [profile.dev.package.tma-model]
 opt-level = 3
+debug = "line-tables-only"
+[profile.dev.package.tma-codegen]
+opt-level = 1
 debug = "line-tables-only""#;
 
 /// What a program says without them.

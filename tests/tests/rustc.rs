@@ -1,6 +1,4 @@
-//! What rustc says of kernels and of their launches.
-//!
-//! The kernels in `ui` are compiled by this package's build script, as all under `tests` are.
+//! What rustc says of whole packages with kernels.
 
 mod packages;
 
@@ -10,19 +8,11 @@ use std::fs;
 use packages::{check, package, package_with_build_script, root};
 use tma_tests::sources::{BOOK, code_blocks};
 
-/// Compares with the `.stderr` beside each file. To accept a change: run with `TRYBUILD=overwrite`.
-#[test]
-fn mistakes_are_reported_where_they_stand() {
-    let cases = trybuild::TestCases::new();
-    cases.pass("tests/ui/accepted/*.rs");
-    cases.compile_fail("tests/ui/refused/*.rs");
-}
-
 /// A package that forgets its build script is told what to write.
 #[test]
 fn tma0901_without_a_build_script() {
     let folder = package("no-build-script", "");
-    fs::copy(root().join("tests/tests/ui/accepted/correct.rs"), folder.join("src/main.rs")).unwrap();
+    fs::copy(root().join("tests/rustc/tests/ui/accepted/correct.rs"), folder.join("src/main.rs")).unwrap();
     let output = check(&folder, &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "it was accepted");

@@ -195,7 +195,7 @@ fn rustc_refuses_what_the_chapter_says() {
     let refused: Vec<_> = quotes(&chapter, "rust,rustc:").collect();
     assert_eq!(refused.len(), 3);
     expect_none(refused.into_iter().flat_map(|(code, name, quoted)| {
-        let read = |extension| file(&format!("tests/tests/ui/refused/{name}.{extension}"));
+        let read = |extension| file(&format!("tests/rustc/tests/ui/refused/{name}.{extension}"));
         misquoted(code, &read("rs")).into_iter().chain(misquoted(quoted, &read("stderr")))
     }));
 }

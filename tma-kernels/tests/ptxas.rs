@@ -12,6 +12,7 @@ use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::picked::kernel as picked;
 use tma_kernels::gemm::scaled::kernel::scaled;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
@@ -28,7 +29,7 @@ fn every_instance_is_assembled_without_spills() {
     let file = env::temp_dir().join(format!("tma-kernels-{}.ptx", std::process::id()));
     let mut complaints = vec![];
     let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-    let products = products.chain(&with_options::full::INSTANCES);
+    let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     for kernel in products.chain(others) {

@@ -13,7 +13,7 @@ mod reuse;
 pub mod sources;
 mod store;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
@@ -22,8 +22,11 @@ use kept::Keep;
 pub use kept::{Unkept, Why};
 pub(crate) use sources::FOLDERS;
 
+use crate::abi::ptx_file;
 use crate::check::{TargetKernel, for_target};
 use crate::diag::{Diagnostic, Located, Sink};
+use crate::ir::Kernel;
+use crate::library::{self, Packages};
 use crate::parse::item::file;
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
@@ -42,6 +45,7 @@ pub struct Build {
     checks: Option<Checks>,
     warnings: bool,
     sources: Vec<PathBuf>,
+    packages: BTreeMap<String, PathBuf>,
 }
 
 /// What became of a package's kernels; each list of kernels holds `kernel` or `kernel::instance`.
@@ -61,7 +65,13 @@ pub struct Report {
 
 impl Default for Build {
     fn default() -> Self {
-        Self { target: Target::default(), checks: None, warnings: true, sources: vec![] }
+        Self {
+            target: Target::default(),
+            checks: None,
+            warnings: true,
+            sources: vec![],
+            packages: BTreeMap::new(),
+        }
     }
 }
 
@@ -94,6 +104,14 @@ impl Build {
     /// Looks for kernels in a further file or folder, relative to the package.
     pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(path.into());
+        self
+    }
+
+    /// Where a package is whose modules others are made from, by `#[tma_module(from = name::..)]`.
+    /// Only needed if cargo does not tell: for names that a manifest gives a dependency, and for
+    /// dependencies without `links`.
+    pub fn package(mut self, name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
+        self.packages.insert(name.into(), folder.into());
         self
     }
 
@@ -130,7 +148,12 @@ impl Build {
         if kept::is_in(&package) || keep != Keep::Nothing {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
-        let report = self.compile_and_keep(&package, &roots, &out_dir, keep)?;
+        let packages = Packages::around(&package, &self.packages);
+        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, keep)?;
+        library::tell(&package);
+        for path in packages.files() {
+            println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
+        }
         if self.warnings {
             report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
         }
@@ -145,14 +168,15 @@ impl Build {
     /// When files cannot be read or written, when a kernel needs what the target does not have, and
     /// when LLVM fails. Without LLVM, when the package keeps PTX that is not that of its kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
-        self.compile_and_keep(package, roots, out_dir, Keep::Nothing)
+        let packages = Packages::around(package, &self.packages);
+        self.compile_and_keep(&packages, [package, out_dir], roots, Keep::Nothing)
     }
 
     fn compile_and_keep(
         &self,
-        package: &Path,
+        packages: &Packages,
+        [package, out_dir]: [&Path; 2],
         roots: &[PathBuf],
-        out_dir: &Path,
         keep: Keep,
     ) -> Result<Report, BuildError> {
         if keep == Keep::Write && cfg!(not(feature = "llvm")) {
@@ -175,12 +199,18 @@ impl Build {
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
-            for (item, shared) in file::kernels_in(&text) {
-                let front = front(&item, &shared, Rules::Protocol);
+            for (item, shared) in file::kernels_in(&text, &|path| packages.find(path)) {
+                let shown = shared.template.as_deref().unwrap_or(shown);
                 let fingerprint = reuse::fingerprint(&item, &shared, run.goal, shown);
+                let is_known = |kernel: &Kernel, hash| {
+                    let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
+                    old.is_ok_and(|old| fingerprint.heads(&old))
+                };
+                let front = front(&item, &shared, Rules::ProtocolUnless(&is_known));
                 lacking.extend(run.write_instances(front, fingerprint, shown)?);
             }
         }
+        run.leave(packages)?;
         if !lacking.is_empty() {
             return Err(BuildError::Target(lacking));
         }
@@ -252,7 +282,7 @@ impl Run<'_> {
         source: &Path,
     ) -> Result<(), BuildError> {
         let kernel = target_kernel.kernel().kernel();
-        let name = crate::abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash);
+        let name = ptx_file(kernel, hash);
         let file = self.out_dir.join(&name);
         // The same kernel stands in another place as well: one PTX serves both.
         if self.current.contains(&file) {
@@ -302,9 +332,22 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Writes the templates that the macro needs.
+    fn leave(&mut self, packages: &Packages) -> Result<(), BuildError> {
+        for (name, text) in packages.left() {
+            let file = self.out_dir.join(name);
+            if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+                store::write(&file, &text).map_err(file_error(&file))?;
+            }
+            self.current.insert(file);
+        }
+        Ok(())
+    }
+
     /// The names of the files of all kernels.
     fn names(&self) -> BTreeSet<String> {
-        let names = self.current.iter().filter_map(|path| path.file_name());
+        let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
+        let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
         names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 }

@@ -58,6 +58,12 @@ impl Fingerprint {
         self.line
     }
 
+    /// Whether `old` is a PTX file of the same kernel, made by this compiler: so the kernel breaks
+    /// no rule. It may be damaged, or lie on other lines.
+    pub(super) fn heads(&self, old: &str) -> bool {
+        parted(old).is_some_and(|(header, _)| header.hash == self.hash)
+    }
+
     /// A PTX file of this kernel: a line that tells it and the file's contents, and the PTX.
     pub(super) fn mark(&self, ptx: &str) -> String {
         format!("{PREFIX}{:016x} {} {:016x}\n{ptx}", self.hash, self.line, contents(ptx))
@@ -74,14 +80,27 @@ pub(super) fn contents(text: &str) -> u64 {
 /// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel, and
 /// all of it.
 pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
-    let (header, body) = old.split_once('\n')?;
-    let mut parts = header.strip_prefix(PREFIX)?.split(' ');
-    let (hash, line, whole) = (parts.next()?, parts.next()?, parts.next()?);
-    let is = |text, value| u64::from_str_radix(text, 16) == Ok(value);
-    if !is(hash, now.hash) || !is(whole, contents(body)) {
+    let (header, body) = parted(old)?;
+    if header.hash != now.hash || header.contents != contents(body) {
         return None;
     }
-    Some(now.mark(&moved(body, line.parse().ok()?, now.line)?))
+    Some(now.mark(&moved(body, header.line, now.line)?))
+}
+
+/// The first line of a PTX file.
+struct Header {
+    hash: u64,
+    line: usize,
+    contents: u64,
+}
+
+/// A file's first line and the PTX behind it.
+fn parted(text: &str) -> Option<(Header, &str)> {
+    let (header, body) = text.split_once('\n')?;
+    let mut parts = header.strip_prefix(PREFIX)?.split(' ');
+    let (hash, line, contents) = (parts.next()?, parts.next()?, parts.next()?);
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some((Header { hash: number(hash)?, line: line.parse().ok()?, contents: number(contents)? }, body))
 }
 
 /// The PTX of a kernel that was on line `old` and is on line `new` now; none if it has lines of the

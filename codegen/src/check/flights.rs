@@ -27,6 +27,9 @@ pub struct Flights {
     of_new_sums: HashSet<StmtId>,
     /// The fragments and metadata that the multiplications of each accumulator read.
     registers: HashMap<LocalId, Vec<LocalId>>,
+    /// The statements in loops at which multiplications are under way, and all those in loops that
+    /// are entered or left so.
+    in_flight: HashSet<StmtId>,
 }
 
 impl Flights {
@@ -55,6 +58,12 @@ impl Flights {
         self.of_new_sums.contains(&wait)
     }
 
+    /// Whether a statement is in a loop, and multiplications are under way there or where the loop is
+    /// entered or left.
+    pub fn is_in_flight(&self, stmt: StmtId) -> bool {
+        self.in_flight.contains(&stmt)
+    }
+
     /// The fragments and metadata that multiplications of `accumulator` read.
     pub fn registers(&self, accumulator: LocalId) -> &[LocalId] {
         self.registers.get(&accumulator).map_or(&[], Vec::as_slice)
@@ -63,7 +72,7 @@ impl Flights {
 
 /// Follows the multiplications through the kernel; reports those that are not waited for.
 pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
-    let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: HashMap::new() };
+    let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: HashMap::new(), loops: 0 };
     let end = walk.block(&kernel.body, Some(State::default()));
     walk.all_over(end.as_ref());
     walk.flights
@@ -76,6 +85,13 @@ struct State {
     open: Vec<Group>,
     /// The accumulators that are zero.
     zero: HashSet<LocalId>,
+}
+
+impl State {
+    /// Whether multiplications are under way.
+    fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
 }
 
 /// A multiplication under way.
@@ -95,6 +111,8 @@ struct Walk<'k, 's> {
     flights: Flights,
     /// What is known where a label is left to, and where its loop goes on.
     exits: HashMap<Label, Exits>,
+    /// How many loops are around.
+    loops: u32,
 }
 
 #[derive(Default)]
@@ -110,6 +128,9 @@ impl Walk<'_, '_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, mut state: State) -> Option<State> {
+        if self.loops > 0 && state.is_open() {
+            self.flights.in_flight.insert(stmt.id);
+        }
         match &stmt.kind {
             StmtKind::Mma(mma) => {
                 let fragment = match mma.left {
@@ -271,8 +292,19 @@ impl Walk<'_, '_> {
         }
         before.open.iter_mut().for_each(|group| group.crosses = true);
         self.exits.insert(label, Exits::default());
+        self.loops += 1;
         let end = bodies.iter().try_fold(before.clone(), |state, body| self.block(body, Some(state)));
+        self.loops -= 1;
         let Exits { leave, next } = self.exits.remove(&label).unwrap_or_default();
+        if [Some(&before), end.as_ref(), next.as_ref(), leave.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(State::is_open)
+        {
+            for body in bodies {
+                visit::for_each_stmt(body, &mut |stmt| _ = self.flights.in_flight.insert(stmt.id));
+            }
+        }
         for turn in [end, next].into_iter().flatten() {
             self.join(Some(before.clone()), Some(turn), span);
         }

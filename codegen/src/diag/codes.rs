@@ -214,6 +214,15 @@ codes! {
     /// Registers that a block does not have for its warpgroups.
     RegisterPool = "TMA0265",
 
+    /// A template that is not found.
+    NoTemplate = "TMA0271",
+    /// A function that replaces none of its template, or one that may not be replaced.
+    ClosedFunction = "TMA0272",
+    /// A function that cannot be called like the one that it replaces.
+    ReplacementSignature = "TMA0273",
+    /// A choice of instances that a template does not have.
+    TemplateInstance = "TMA0274",
+
     /// A wait that never ends.
     Deadlock = "TMA0701",
     /// A barrier that expects other bytes than are copied.

@@ -23,14 +23,15 @@ use syn::{Item, ItemFn, ItemMod};
 
 use crate::diag::mistake::{Attribute, Mistake};
 use crate::diag::{Diagnostic, Sink};
-use crate::host::generic;
 use crate::host::launcher::launcher;
+use crate::host::{further, generic};
 use crate::ir::Kernel;
+use crate::parse::item::template::{Made, made};
 use crate::parse::item::{self, KernelItem, ModuleItems};
 use crate::parse::item::{depth, trusted};
 use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, Rules, front};
-use crate::place;
+use crate::{library, place};
 use ptx::Ptx;
 
 /// Expands `#[tma_kernel(attr)] item`.
@@ -49,13 +50,20 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     if let Some(error) = depth::too_deep(&item) {
         return compile_error(&error);
     }
-    let mut module: ItemMod = match syn::parse2(item) {
+    let module: ItemMod = match syn::parse2(item) {
         Ok(module) => module,
         Err(error) => return error.into_compile_error(),
     };
     let mut sink = Sink::default();
-    refuse_options("tma_module", attr, &mut sink);
-    let parts = item::module(&module, &mut sink);
+    let Some(Made { mut module, from, further }) = made(&module, attr, &library::left, &mut sink) else {
+        return sink.into_errors().iter().map(compile_error).collect();
+    };
+    let mut parts = item::module(&module, &mut sink);
+    parts.shared.further = further;
+    if from.is_some() {
+        // The template's tokens are all at one place, where no line ends behind an operator.
+        module.attrs.push(syn::parse_quote!(#[allow(clippy::possible_missing_comma)]));
+    }
     if let Some((_, items)) = &mut module.content {
         let mut behind = TokenStream::new();
         let mut imports = Imports::Unjudged;
@@ -67,6 +75,8 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
                 use ::tma_runtime::prelude::*;
             ));
         }
+        // That rustc finds it by this path, too, and that it may be used.
+        behind.extend(from.map(|(path, _)| quote!(#[allow(unused_imports)] use #path as _;)));
         items.push(Item::Verbatim(behind));
     }
     let errors = sink.into_errors();
@@ -88,14 +98,14 @@ enum Imports {
 fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
-        let mut front = front(&kernel, shared, Rules::Protocol);
+        let mut front = front(&kernel, shared, Rules::ProtocolUnless(&ptx::is_there));
         if *imports == Imports::Missing {
             front.diagnostics.errors.retain(|error| !error.mistake.is_of_imports());
         } else if front.diagnostics.errors.iter().any(|error| error.mistake.is_of_imports()) {
             *imports = Imports::Missing;
         }
         let ptx = Ptx::of(&front);
-        let Parts { body, rest } = kernel_item(&kernel, front, ptx);
+        let Parts { body, rest } = kernel_item(&kernel, front, ptx, &shared.further);
         behind.extend(rest);
         return Item::Verbatim(body);
     }
@@ -116,15 +126,9 @@ pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
     out
 }
 
-fn refuse_options(name: &'static str, attr: TokenStream, sink: &mut Sink) {
-    if !attr.is_empty() {
-        sink.error(Attribute::NoOptions(name), crate::ir::Span::of(&attr));
-    }
-}
-
 /// A kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
-    let mut front = front(item, &ModuleItems::default(), Rules::Protocol);
+    let mut front = front(item, &ModuleItems::default(), Rules::ProtocolUnless(&ptx::is_there));
     let mut ptx = Ptx::of(&front);
     if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
         // Where a module cannot stand, one more error would be about that.
@@ -136,7 +140,7 @@ fn lone_kernel(item: &KernelItem) -> TokenStream {
         front.diagnostics.errors = vec![error];
         ptx = Ptx::of(&front);
     }
-    let Parts { body, rest } = kernel_item(item, front, ptx);
+    let Parts { body, rest } = kernel_item(item, front, ptx, &[]);
     quote!(#body #rest)
 }
 
@@ -148,7 +152,7 @@ struct Parts {
     rest: TokenStream,
 }
 
-fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
+fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) -> Parts {
     let Front { hash: _, instances, named, diagnostics, words } = front;
     // Of warnings the build script tells: a macro of stable Rust has no way to.
     let errors = diagnostics.errors;
@@ -163,6 +167,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
     let function = &item.function;
     let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
     let generic = generic::launcher(function, &kernels);
+    let further = kernels.first().and_then(|kernel| further::arguments(kernel, further));
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
     // Those that rustc has not decided yet hold for all that the kernel becomes.
@@ -187,6 +192,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx) -> Parts {
             #(#launchers)*
             #all
             #generic
+            #further
         }
         #proofs
     };

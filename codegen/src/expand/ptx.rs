@@ -9,9 +9,9 @@ use crate::build::FOLDERS;
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Build, SourceFile};
 use crate::ir::Kernel;
-use crate::parse::item::file;
+use crate::parse::item::file::kernels_in;
 use crate::pipeline::{Front, Instance};
-use crate::{abi, hash, note};
+use crate::{abi, hash, library, note};
 
 /// The PTX of a kernel's instances.
 pub(super) struct Ptx {
@@ -46,14 +46,27 @@ impl Ptx {
     }
 }
 
+/// Whether the build script has compiled this kernel: then it has judged its protocol as well.
+pub(super) fn is_there(kernel: &Kernel, hash: u64) -> bool {
+    out_dir().is_some_and(|out_dir| file(&out_dir, kernel, hash).is_file())
+}
+
+/// Where a build script of ours has written.
+fn out_dir() -> Option<PathBuf> {
+    std::env::var_os("OUT_DIR").map(PathBuf::from).filter(|out_dir| note::is_read(out_dir))
+}
+
+/// The file with the PTX of a kernel.
+fn file(out_dir: &Path, kernel: &Kernel, hash: u64) -> PathBuf {
+    out_dir.join(abi::ptx_file(kernel, hash))
+}
+
 /// `include_str!` of the kernel's PTX.
 fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let out_dir = variable("OUT_DIR").filter(|out_dir| note::is_read(out_dir));
-    let Some(out_dir) = out_dir else {
+    let Some(out_dir) = out_dir() else {
         return Err(Build::NoScript { kernel: kernel.path() });
     };
-    let path = out_dir.join(abi::ptx_file(&kernel.name, kernel.instance.as_deref(), hash));
+    let path = file(&out_dir, kernel, hash);
     if path.is_file() {
         let path = path.to_string_lossy();
         return Ok(quote!(::core::include_str!(#path)));
@@ -62,12 +75,12 @@ fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
         return Ok(quote!(""));
     }
     let source = kernel.span.first().local_file();
-    let package = variable("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let file = source.map_or(SourceFile::Unknown, |source| source_file(&source, hash, &package));
-    if file != SourceFile::Unknown {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
+    let source = source.map_or(SourceFile::Unknown, |source| source_file(&source, hash, &package));
+    if source != SourceFile::Unknown {
         note::leave(&out_dir, &kernel.path());
     }
-    Err(Build::NotSeen { kernel: kernel.path(), file })
+    Err(Build::NotSeen { kernel: kernel.path(), file: source })
 }
 
 /// Whether an editor expands the macro. What it shows is being typed, and no build script has seen
@@ -81,7 +94,8 @@ fn is_editor() -> bool {
 /// Looks for the kernel as the build script does: in the text of its file.
 fn source_file(source: &Path, hash: u64, package: &Path) -> SourceFile {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    if !file::kernels_in(&text).iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
+    let kernels = kernels_in(&text, &library::left);
+    if !kernels.iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
         return SourceFile::Unknown;
     }
     // Both may be written through links, and rustc's paths are relative to the workspace.

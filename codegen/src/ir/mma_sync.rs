@@ -1,10 +1,11 @@
-//! Multiplications by a warp, and what they work on. Sources: PTX ISA, "mma", "ldmatrix".
+//! Multiplications by a warp, and what they work on; operands that are loaded into registers.
+//! Sources: PTX ISA, "mma", "ldmatrix".
 
 use std::fmt;
 
 use tma_model::mma::{Operand, WARP_COLUMNS, WARP_ROWS};
 
-use super::{Expr, LocalId, MMA_ROWS, Scalar, SharedOperand};
+use super::{Expr, FragmentType, Kernel, LocalId, MMA_ROWS, Scalar, SharedOperand, Type};
 
 /// The threads among whose registers a matrix is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +49,15 @@ pub enum WarpMmaOp {
     AndPopc,
     /// How many bits differ.
     XorPopc,
+}
+
+/// An operand that is loaded into registers from a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadedType {
+    /// A left operand, by a warpgroup.
+    Warpgroup(FragmentType),
+    /// Either operand, by a warp.
+    Warp(WarpFragmentType),
 }
 
 /// `accumulator += left · rightᵀ`, over all columns of both.
@@ -100,6 +110,13 @@ impl Team {
             Self::Warpgroup => "",
             Self::Warp => "Warp",
         }
+    }
+}
+
+impl FragmentLoad {
+    /// Whose registers it is loaded into.
+    pub fn team(&self, kernel: &Kernel) -> Option<Team> {
+        LoadedType::of(&kernel.local(self.dest).ty).map(LoadedType::team)
     }
 }
 
@@ -160,6 +177,59 @@ impl WarpFragmentType {
     }
 }
 
+impl LoadedType {
+    /// That of a local; none of one that is not loaded so.
+    pub fn of(ty: &Type) -> Option<Self> {
+        if let Type::Fragment(fragment) = *ty {
+            Some(Self::Warpgroup(fragment))
+        } else if let Type::WarpFragment(fragment) = *ty {
+            Some(Self::Warp(fragment))
+        } else {
+            None
+        }
+    }
+
+    /// Whose registers.
+    pub const fn team(self) -> Team {
+        match self {
+            Self::Warpgroup(_) => Team::Warpgroup,
+            Self::Warp(_) => Team::Warp,
+        }
+    }
+
+    /// What each warp holds of it.
+    pub const fn of_warp(self) -> WarpFragmentType {
+        match self {
+            Self::Warpgroup(FragmentType { element, rows, columns }) => {
+                let rows = rows / (MMA_ROWS / WARP_ROWS);
+                WarpFragmentType { side: WarpSide::Left, element, rows, columns }
+            }
+            Self::Warp(ty) => ty,
+        }
+    }
+
+    /// Rows and columns.
+    pub const fn extents(self) -> [u32; 2] {
+        match self {
+            Self::Warpgroup(FragmentType { rows, columns, .. })
+            | Self::Warp(WarpFragmentType { rows, columns, .. }) => [rows, columns],
+        }
+    }
+
+    /// As [`WarpFragmentType::origin`]; of a warpgroup, that of its first warp, whose bands are 64
+    /// rows apart.
+    ///
+    /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*": of each 64 rows a warp has
+    /// 16, and of these what it has for mma.m16n8k*.
+    pub const fn origin(self, i: u32) -> [u32; 2] {
+        let [row, column] = self.of_warp().origin(i);
+        match self {
+            Self::Warpgroup(_) => [row / WARP_ROWS * MMA_ROWS + row % WARP_ROWS, column],
+            Self::Warp(_) => [row, column],
+        }
+    }
+}
+
 impl WarpMmaOp {
     /// Its name in a kernel.
     pub const fn name(self) -> &'static str {
@@ -177,6 +247,15 @@ impl WarpMmaOp {
         match self {
             Self::Add | Self::Saturating => Operand::of(scalar),
             Self::AndPopc | Self::XorPopc => BITS.contains(&scalar).then_some(Operand::B1),
+        }
+    }
+}
+
+impl fmt::Display for LoadedType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warpgroup(ty) => ty.fmt(f),
+            Self::Warp(ty) => ty.fmt(f),
         }
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn declare<'c, 'k>(
         shared: shared_memory(context, module, kernel),
         exits: HashMap::new(),
         strings: HashMap::new(),
+        is_in_flight: false,
         failures: HashMap::new(),
         lines,
         path: source.path,

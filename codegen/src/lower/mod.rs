@@ -145,8 +145,11 @@ struct Cx<'c, 'k> {
     exits: HashMap<Label, Exits<'c>>,
     /// The constant strings so far.
     strings: HashMap<String, PointerValue<'c>>,
-    /// Where a kernel that multiplies goes when an assertion fails, by place and message.
-    failures: HashMap<(u32, u32, String), BasicBlock<'c>>,
+    /// Whether the current statement is in a loop, and multiplications are under way there or where
+    /// the loop is entered or left.
+    is_in_flight: bool,
+    /// Where a kernel that multiplies goes when an assertion fails, by place, message and the above.
+    failures: HashMap<(u32, u32, String, bool), BasicBlock<'c>>,
     lines: debug::Lines<'c>,
     /// The source file, as the user is told.
     path: &'k str,

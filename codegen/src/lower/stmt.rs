@@ -12,6 +12,14 @@ pub(super) fn block(cx: &mut Cx<'_, '_>, block: &Block) -> Lower<()> {
 
 fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
     debug::at_stmt(cx, stmt.origin.span);
+    let around = cx.is_in_flight;
+    cx.is_in_flight = cx.kernel.flights().is_in_flight(stmt.id);
+    effect(cx, stmt)?;
+    cx.is_in_flight = around;
+    Ok(())
+}
+
+fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
     match &stmt.kind {
         StmtKind::Assign { local, index, value } => place::assign(cx, *local, index, value),
         StmtKind::If { condition, then, otherwise } => control::if_(cx, condition, then, otherwise),

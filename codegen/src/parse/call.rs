@@ -10,8 +10,9 @@ use super::names::callee::Callee;
 use super::stmt::unit;
 use super::types::generic_arguments;
 use super::words::{
-    AccumulatorFunctionCall, Callable, Entry, FunctionCall, FunctionWord, RowsFunctionCall,
-    WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall, WarpRowsFunctionCall, Word,
+    AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
+    RowsFunctionCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
+    WarpRowsFunctionCall, Word,
 };
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::ir::{
@@ -57,12 +58,16 @@ impl Cx<'_> {
                 let call = self.call_of(word, &rows.element, call, span);
                 call.map(|WarpRowsFunctionCall::Filled { value }| rows_of(rows, value, span))
             }
+            Callee::Fragment(word, operand) => {
+                let (call, operand) = (self.call_of(word, &(), call, span), Type::Fragment(operand));
+                call.map(|FragmentFunctionCall::Load { tile, at }| self.load_operand(operand, tile, at, span))
+            }
             Callee::WarpLeft(word, operand) => {
-                let call = self.call_of(word, &(), call, span);
+                let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
                 call.map(|WarpLeftFunctionCall::Load { tile, at }| self.load_operand(operand, tile, at, span))
             }
             Callee::WarpRight(word, operand) => {
-                let call = self.call_of(word, &(), call, span);
+                let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
                 call.map(|WarpRightFunctionCall::Load { tile, at }| {
                     self.load_operand(operand, tile, at, span)
                 })

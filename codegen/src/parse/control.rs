@@ -56,11 +56,33 @@ impl Cx<'_> {
         match self.resolve(&ty) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
-            Type::TensorMap(_) | Type::Global(_) | Type::Dim3 | Type::ClusterAxis | Type::Compound(_) => {
+            // Parameters are what their names say, and no values.
+            Type::TensorMap(_)
+            | Type::Im2colMap(..)
+            | Type::Maps(_)
+            | Type::Global(_)
+            | Type::Dim3
+            | Type::ClusterAxis
+            | Type::Compound(_) => {
                 self.error(Syntax::Chosen(self.infer.partial(&ty)), span);
                 return Expr::error(span);
             }
-            _ => {}
+            Type::Never
+            | Type::Scalar(_)
+            | Type::CachePolicy
+            | Type::Array(..)
+            | Type::Accumulator(_)
+            | Type::Rows(_)
+            | Type::Fragment(_)
+            | Type::WarpFragment(_)
+            | Type::Tile(_)
+            | Type::Barrier
+            | Type::Token
+            | Type::SharedArray(..)
+            | Type::Stages(..)
+            | Type::Remote(_)
+            | Type::SharedMap(_)
+            | Type::Infer(_) => {}
         }
         let (id, result) = self.temporary("chosen", ty, span);
         for (block, value) in branches {

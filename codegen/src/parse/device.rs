@@ -1,6 +1,11 @@
 //! Calls of device functions, which are inlined.
 
+use std::collections::HashSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::Expr as Syntax;
+use syn::ext::IdentExt;
 
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::item::condition;
@@ -46,8 +51,9 @@ impl Cx<'_> {
             syn::ReturnType::Default => Type::Unit,
             syn::ReturnType::Type(_, ty) => self.ty(ty),
         };
+        let used = names_in(item.block.to_token_stream());
         for (input, argument) in item.sig.inputs.iter().zip(bindings) {
-            self.bind_argument(input, argument);
+            self.bind_argument(input, argument, &used);
         }
         let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
         if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
@@ -196,7 +202,8 @@ impl Cx<'_> {
         Argument::Value(Expr::error(span))
     }
 
-    fn bind_argument(&mut self, input: &syn::FnArg, argument: Argument) {
+    /// Binds a parameter; `used` are the names in the function's body.
+    fn bind_argument(&mut self, input: &syn::FnArg, argument: Argument, used: &HashSet<String>) {
         let Some((name, mutable, ty)) = self.parameter(input) else { return };
         match (ty, argument) {
             (syn::Type::Reference(reference), Argument::Reference { value, mutable: given }) => {
@@ -227,10 +234,38 @@ impl Cx<'_> {
                 let want = self.ty(ty);
                 let fits = matches!(value.kind, ExprKind::Error) || self.expect(&value, &want);
                 let value = if fits { value } else { Expr::error(value.span) };
+                if !used.contains(&names::text(&name)) {
+                    // What nobody reads needs no variable: code for it would be removed, but not
+                    // before it had changed how LLVM forms the addresses beside it.
+                    return self.bind(&name, Binding::Value(value));
+                }
                 self.bind_value(&name, mutable, value, Some(want));
             }
         }
     }
+}
+
+/// Every name in a function's body, those in strings to print included.
+fn names_in(tokens: TokenStream) -> HashSet<String> {
+    fn note(tokens: TokenStream, names: &mut HashSet<String>) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    names.insert(name.unraw().to_string());
+                }
+                TokenTree::Group(group) => note(group.stream(), names),
+                TokenTree::Literal(literal) => {
+                    let text = literal.to_string();
+                    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+                    names.extend(words.map(str::to_owned));
+                }
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+    let mut names = HashSet::new();
+    note(tokens, &mut names);
+    names
 }
 
 /// What is passed to a device function, or to a method that takes a reference.

@@ -22,7 +22,8 @@ pub(crate) fn with_body(body: &str) -> String {
     of_element("f32", body)
 }
 
-fn of_element(element: &str, body: &str) -> String {
+/// The same with elements of another type.
+pub(crate) fn of_element(element: &str, body: &str) -> String {
     format!(
         "#[tma_kernel(threads = 128)]\nfn k(n: u32, x: {element}, out: Global<{element}>) {{\n\
          let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();\n\
@@ -36,7 +37,7 @@ fn of_element(element: &str, body: &str) -> String {
 
 /// The kernel of a seed. Every fourth sums in f16, of which two elements are in a register.
 pub(crate) fn kernel(seed: u64) -> String {
-    let mut maker = Maker { draws: Draws(seed), text: String::new(), flying: vec![], loops: 0 };
+    let mut maker = Maker { draws: Draws(seed), text: String::new(), flying: vec![] };
     let statements = 4 + maker.draws.below(10);
     maker.block(statements, 0, &["s", "t"]);
     of_element(if seed % 4 == 3 { "f16" } else { "f32" }, &maker.text)
@@ -47,8 +48,6 @@ struct Maker {
     text: String,
     /// The accumulators that are under way.
     flying: Vec<&'static str>,
-    /// How many loops are around.
-    loops: u32,
 }
 
 impl Maker {
@@ -73,8 +72,7 @@ impl Maker {
                 (6..=7, _, Some(sum)) => self.wait(sum),
                 (8..=10, Some(sum), _) => self.edit(sum),
                 (11, Some(sum), _) => self.line(&format!("{sum} = Accumulator::zero();")),
-                // ptxas waits where a loop may stop while it multiplies.
-                (12, Some(sum), _) if self.loops == 0 || self.flying.is_empty() => {
+                (12, Some(sum), _) => {
                     let i = self.draws.below(32);
                     self.line(&format!("out.set(n + {i}, {sum}[{i}]);"));
                 }
@@ -127,9 +125,7 @@ impl Maker {
         match self.draws.below(3) {
             0 => {
                 self.line("for _ in 0..n {");
-                self.loops += 1;
                 self.block(statements, depth, idle);
-                self.loops -= 1;
             }
             kind => {
                 self.line(&format!("if n > {limit} {{"));

@@ -72,9 +72,17 @@ fn what_ptxas_had_to_say_something_of() {
          s.mma(t.pack::<f16>(), b, ()).wait();",
         // A test that may fail, while a flight is open.
         "let f = s.mma(a, b, ()); out.set(n, x); f.wait();",
+        // The same in a loop, where a flight goes on or one is begun and waited for.
+        "let mut f = s.mma(a, b, ()); for i in 0..n { out.set(i, x); f.mma(a, b, ()); } f.wait();",
+        "for i in 0..n { let f = s.mma(a, b, ()); out.set(i, x); f.wait(); }",
+        // A stop that tells nothing.
+        "let mut f = s.mma(a, b, ()); for i in 0..n { if i == 7 { trap(); } f.mma(a, b, ()); } f.wait();",
     ];
-    for body in cases {
-        let source = generate::with_body(body);
+    // Halves that are packed, and some of them used afterwards.
+    let of_halves = "t.mma(a, b, ()).wait(); for i in unroll(0..t.len()) { t[i] *= x; } \
+                     let f = s.mma(t.pack::<f16>(), b, ()); for i in unroll(0..8usize) { t[i] = x; } f.wait();";
+    let sources = cases.into_iter().map(generate::with_body).chain([generate::of_element("f16", of_halves)]);
+    for source in sources {
         assert_eq!(remarks(&ptx(&source), "cases"), [""; 0], "{source}");
     }
 }

@@ -53,3 +53,19 @@ fn a_map_that_is_kept_is_the_one_that_it_was() {
 fn fields_are_what_the_copy_engine_takes() {
     ir(&kernel("m.set_stride::<0>((1 << 40) - 16); m.set_extent::<0>(1); m.set_address(data, 4);"));
 }
+
+/// A map is a parameter, whose place is known when the kernel is compiled.
+#[test]
+fn no_map_is_chosen_at_run_time() {
+    for map in [
+        "TensorMap<Tile<f32, Shape2<8, 32>>>",
+        "Im2colMap<Tile<f32, Shape2<8, 32>>, 4>",
+        "Maps<Tile<f32, Shape2<8, 32>>>",
+    ] {
+        let source = format!(
+            "#[tma_kernel(threads = 32)] fn k(a: {map}, b: {map}, n: u32) {{ let one = if n > 0 {{ a }} else {{ b }}; }}"
+        );
+        let error = tma_codegen::check("k.rs", &source).expect_err(map).to_string();
+        assert!(error.contains(&format!("`{map}` cannot be chosen at run time")), "{error}");
+    }
+}

@@ -56,7 +56,7 @@ fn a_type_in_angle_brackets_decides() {
 /// there; see `expand/methods.rs`.
 #[test]
 fn a_kernel_that_rustc_refuses_uses_every_method_that_takes_a_reference() {
-    let refused = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/ui/refused/");
+    let refused = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/rustc/tests/ui/refused/");
     let said = ["methods_around.stderr", "methods_around_warps.stderr"]
         .map(|file| std::fs::read_to_string(format!("{refused}{file}")).unwrap())
         .concat();
@@ -86,7 +86,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 /// rustc proves the name of each word there; see `expand/names.rs`.
 #[test]
 fn a_kernel_that_rustc_sees_uses_every_word() {
-    let source = include_str!("../../../tests/tests/ui/accepted/every_word.rs");
+    let source = include_str!("../../../tests/rustc/tests/ui/accepted/every_word.rs");
     let uses = |word: &str| source.split(|c: char| !c.is_alphanumeric() && c != '_').any(|name| name == word);
     let table = include_str!("../../../tma-runtime/src/lang/mod.rs");
     let words = table

@@ -129,3 +129,32 @@ fn a_step_that_is_said_to_be_missing_is() {
     assert!(said * 10 >= all * 7, "a step for {said} of {all}");
     assert!(inserted >= 12, "{inserted} steps are inserted");
 }
+
+/// Of an element that two lanes read in a loop, neither is forgotten: the one that read it last
+/// overwrites it, in the place of the other.
+#[test]
+fn a_race_for_an_element_that_several_threads_have_read() {
+    let kernel = |between: &str| {
+        format!(
+            "#[tma_kernel(threads = 32)]
+        fn k(out: Global<u32>) {{
+            let numbers: SharedArray<u32, 64> = shared();
+            numbers.set(lane_idx(), 0);
+            numbers.set(lane_idx() + 32, 0);
+            sync_threads();
+            let mut sum = 0u32;
+            for half in unroll(0..2) {{
+                for part in 0..2 {{
+                    sum += numbers.get(lane_idx() / 2 + part * 16);
+                }}
+            }}
+            {between}
+            numbers.set(lane_idx() / 2 + (1 - lane_idx() % 2) * 32, sum);
+            out.set(lane_idx(), sum);
+        }}"
+        )
+    };
+    let (apart, together) = (verdict(&kernel("sync_threads();")), verdict(&kernel("")));
+    assert!(matches!(apart, Verdict::Proved), "{apart:?}");
+    assert!(matches!(together, Verdict::Broken(_)), "{together:?}");
+}

@@ -11,7 +11,8 @@ use anyhow::Context;
 use clap::Parser;
 use tma_conformance::corpus::{Corpus, List, hash};
 use tma_conformance::run::{self, Outcome};
-use tma_conformance::{Case, batch, layout, list, metadata, warp};
+use tma_conformance::{Case, batch, double, layout, list, metadata, warp};
+use tma_model::mma::DoubleForm;
 use tma_runtime::Device;
 
 /// Bytes of results that are written for cases of a list which failed.
@@ -29,6 +30,9 @@ struct Args {
     /// Only cases whose name contains this.
     #[arg(long, default_value = "")]
     filter: String,
+    /// Only this list: arithmetic, table, warps, doubles or layout.
+    #[arg(long, value_parser = list_of)]
+    list: Option<List>,
     /// Writes the PTX of all kernels into this folder, and runs nothing.
     #[arg(long)]
     ptx: Option<PathBuf>,
@@ -53,16 +57,21 @@ fn main() -> anyhow::Result<ExitCode> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let (mut passed, mut failed) = (0, 0);
-    for list in List::ALL {
+    for list in List::ALL.into_iter().filter(|list| args.list.is_none_or(|only| only == *list)) {
         let tally = run_list(list, &devices, &args)?;
         passed += tally[0];
         failed += tally[1];
     }
-    if let Some(folder) = &args.record {
+    if let (Some(folder), None) = (&args.record, args.list) {
         ask_for_metadata(&devices[0], folder)?;
     }
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list_of(name: &str) -> Result<List, String> {
+    let named = List::ALL.into_iter().find(|list| list.name() == name);
+    named.ok_or_else(|| format!("there is {}", List::ALL.map(List::name).join(", ")))
 }
 
 /// Runs what the filter takes of a list; how many passed and failed.
@@ -71,6 +80,7 @@ fn run_list(list: List, devices: &[Device], args: &Args) -> anyhow::Result<[usiz
         List::Arithmetic => run_with(list, devices, args, &list::arithmetic(), run::each),
         List::Table => run_with(list, devices, args, &list::table(), run::each),
         List::Warps => run_with(list, devices, args, &warp::cases(), warp::each),
+        List::Doubles => run_with(list, devices, args, &double::cases(), double::each),
         List::Layout => run_with(list, devices, args, &layout::probes(), layout::each),
     }
 }
@@ -118,7 +128,7 @@ impl Report {
     /// Of a list that is compared with what is kept, or recorded.
     fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
         let (kept, dump) = match record {
-            None => (Some(list.kept(&names)?), None),
+            None => (list.kept(&names)?, None),
             Some(folder) => {
                 let path = folder.join(format!("{}.failed", list.name()));
                 let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -163,6 +173,9 @@ fn write_kernels(folder: &Path) -> anyhow::Result<()> {
     }
     for warp in warp::all() {
         fs::write(folder.join(format!("{warp}.ptx")), warp.text())?;
+    }
+    for form in DoubleForm::ALL {
+        fs::write(folder.join(format!("{form}.f64.ptx")), double::text(form))?;
     }
     Ok(())
 }

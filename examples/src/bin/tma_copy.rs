@@ -8,8 +8,8 @@ use tma_runtime::prelude::*;
 
 /// Copies `src` to `dst`, one block per tile.
 #[tma_kernel(threads = 128)]
-pub fn tma_copy(src: TensorMap<Tile<f16, Shape2<128, 64>>>, dst: TensorMap<Tile<f16, Shape2<128, 64>>>) {
-    let tile: Tile<f16, Shape2<128, 64>> = shared();
+pub fn tma_copy(src: TensorMap<Tile<f16, Shape2<32, 256>>>, dst: TensorMap<Tile<f16, Shape2<32, 256>>>) {
+    let tile: Tile<f16, Shape2<32, 256>> = shared();
     let full: Barrier = shared();
     let at = dst.block_tile();
     let leader = thread_idx().x == 0;
@@ -42,7 +42,7 @@ pub fn launch(
 
 /// Prints the elements around the first one of the last tile, with lines between four tiles.
 fn show_corner(matrix: &[f16], [rows, cols]: [usize; 2]) {
-    let [row, col] = [(rows - 1) / 128 * 128, (cols - 1) / 64 * 64];
+    let [row, col] = [(rows - 1) / 32 * 32, (cols - 1) / 256 * 256];
     println!("where the last tile begins, at row {row} and column {col}:");
     for r in row - 2..row + 2 {
         let pair = |c: usize| format!("{:6}{:6}", matrix[r * cols + c], matrix[r * cols + c + 1]);

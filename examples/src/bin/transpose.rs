@@ -1,53 +1,43 @@
-//! Transposes a matrix through swizzled tiles, without bank conflicts in shared memory.
+//! Transposes a matrix through shared memory, without bank conflicts and without a swizzle.
 //!
-//! A tile's row is 32 floats: 128 bytes, once across all 32 banks. Without a swizzle, a read of a
-//! column would access one bank 32 times. `Swizzle128` permutes the eight 16-byte chunks of a row
-//! by its number (mod 8), so a column is in different chunks of eight rows. A chunk's four floats
-//! are the other factor of 32: each group of eight lanes takes another one, group `g` column
-//! `4 * chunk + (g ^ j)`. The writes, down a column of the other tile, are then conflict-free too.
-//! `get` and `set` apply the swizzle; the kernel only picks the order.
+//! A row of a tile is 64 floats: twice across all 32 banks. If the lanes of a warp read a column,
+//! all would access the same bank. So they read along a diagonal: neighbours are one row and one
+//! column apart, hence in neighbouring banks, both in the input and in the output.
+//!
+//! The order of the accesses to global memory decides the speed. A swizzle would also spread a
+//! column over the banks, but a copy of a swizzled tile moves rows of at most 128 bytes, and memory
+//! is faster with the 256 bytes of a row here. Blocks that run at the same time write neighbouring
+//! tiles of the same rows of `dst`. With 512 threads per block only four blocks share a
+//! multiprocessor: fewer tiles in flight are closer together.
 
 use tma_runtime::prelude::*;
 
-/// `dst = srcᵀ`, one block per 64 × 64: two tiles of 64 × 32 in, two out, a quarter per warp.
-#[tma_kernel(threads = 128)]
-pub fn transpose(
-    src: TensorMap<Tile<f32, Shape2<64, 32>, Swizzle128>>,
-    dst: TensorMap<Tile<f32, Shape2<64, 32>, Swizzle128>>,
-) {
-    let inputs: Stages<Tile<f32, Shape2<64, 32>, Swizzle128>, 2> = shared();
-    let outputs: Stages<Tile<f32, Shape2<64, 32>, Swizzle128>, 2> = shared();
+/// `dst = srcᵀ`, one block per tile of `dst`.
+#[tma_kernel(threads = 512)]
+pub fn transpose(src: TensorMap<Tile<f32, Shape2<64, 64>>>, dst: TensorMap<Tile<f32, Shape2<64, 64>>>) {
+    let input: Tile<f32, Shape2<64, 64>> = shared();
+    let output: Tile<f32, Shape2<64, 64>> = shared();
     let full: Barrier = shared();
-
-    let row = block_idx().y * 64;
-    let col = block_idx().x * 64;
+    let at = dst.block_tile();
     let leader = thread_idx().x == 0;
     if leader {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(inputs[0].bytes() + inputs[1].bytes());
-        src.load(inputs[0], [row, col], full);
-        src.load(inputs[1], [row, col + 32], full);
+        full.arrive_expect_tx(input.bytes());
+        src.load(input, [at[1], at[0]], full);
     }
     sync_threads();
     full.wait(0);
 
-    let lane = lane_idx();
-    let down = warp_idx() % 2;
-    let right = warp_idx() / 2;
-    let input = inputs[right];
-    let output = outputs[down];
-    for chunk in 0..8 {
-        for j in unroll(0..4) {
-            let column = chunk * 4 + ((lane / 8) ^ j);
-            output.set([right * 32 + column, lane], input.get([down * 32 + lane, column]));
-        }
+    let row = thread_idx().x % 64;
+    for diagonal in (thread_idx().x / 64..64).step_by(8) {
+        let column = (row + diagonal) % 64;
+        output.set([column, row], input.get([row, column]));
     }
     fence_proxy_async();
     sync_threads();
     if leader {
-        dst.store([col, row], outputs[0]);
-        dst.store([col, row + 32], outputs[1]);
+        dst.store(at, output);
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
@@ -59,7 +49,7 @@ pub fn launch(
     src: &DeviceTensor<f32, 2>,
     dst: &mut DeviceTensor<f32, 2>,
 ) -> Result<(), Error> {
-    transpose::launch(device, Grid::tiles(src.shape(), [64, 64]), src, dst)
+    transpose::launch(device, transpose::tiles_of_dst(dst.shape()), src, dst)
 }
 
 /// The same in plain Rust.

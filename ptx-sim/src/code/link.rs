@@ -1,6 +1,6 @@
 //! A module's kernels, each with the functions that it calls.
 
-use crate::isa::{Constant, ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, WarpgroupOp};
+use crate::isa::{ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, Special, WarpgroupOp};
 use std::collections::{HashMap, HashSet};
 
 use super::decode;
@@ -76,9 +76,9 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     drop_unread(&mut builder);
     let multiplies = keep_tensor_registers(&mut builder.code);
     let dynamic = builder.shared_end.next_multiple_of(builder.dynamic_align.max(1));
-    for constant in &mut builder.constants {
-        if let Constant::DynamicShared(offset) = *constant {
-            *constant = Constant::Bits((i64::from(dynamic) + offset) as u64 & 0xffff_ffff);
+    for (_, special) in &mut builder.specials {
+        if let Special::DynamicShared(offset) = *special {
+            *special = Special::Shared((i64::from(dynamic) + offset) as u32);
         }
     }
     let program = Program {

@@ -79,7 +79,7 @@ impl Turn<'_, '_> {
                 });
             }
             AddressOp::RankOf { generic, d, address } => {
-                each(context, warp, active, (d, [address]), |[address]| rank_at(address, generic, own));
+                each(context, warp, active, (d, [address]), |[address]| rank_at(address, generic));
             }
         }
     }
@@ -107,7 +107,7 @@ fn is_in(own: BlockRank, space: Memory, address: u64) -> bool {
         Memory::Param => in_window(PARAM_WINDOW, address),
         Memory::Machine(Space::SharedCluster) => in_window(SHARED_WINDOW, address),
         Memory::Machine(Space::Shared) => {
-            in_window(SHARED_WINDOW, address) && rank_of((address - SHARED_WINDOW) as u32, own) == own
+            in_window(SHARED_WINDOW, address) && rank_of((address - SHARED_WINDOW) as u32) == own
         }
         Memory::Machine(Space::Global | Space::Generic) => {
             ![LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW].iter().any(|window| in_window(*window, address))
@@ -121,10 +121,10 @@ fn mapped(address: u64, rank: u64, generic: bool) -> u64 {
     window + u64::from(map_to_rank(address.wrapping_sub(window) as u32, rank as u32))
 }
 
-/// `getctarank`: the block that an address is of, in a thread of block `own`.
-fn rank_at(address: u64, generic: bool, own: BlockRank) -> u64 {
+/// `getctarank`: the block that an address is of.
+fn rank_at(address: u64, generic: bool) -> u64 {
     let window = if generic { SHARED_WINDOW } else { 0 };
-    u64::from(rank_of(address.wrapping_sub(window) as u32, own).0)
+    u64::from(rank_of(address.wrapping_sub(window) as u32).0)
 }
 
 #[cfg(test)]

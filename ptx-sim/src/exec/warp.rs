@@ -8,6 +8,7 @@ use super::splits::Splits;
 use super::warpgroup::TensorRegisters;
 use super::{Context, lanes_of};
 use crate::isa::{Guard, Reg, Site, Special};
+use crate::machine::address::map_to_rank;
 use crate::machine::{Actor, BlockRank, ThreadId, ThreadIndex, WarpIndex};
 
 /// 32 threads of a block.
@@ -127,6 +128,9 @@ fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32
         Special::TotalSharedBytes => context.total_shared_bytes(),
         Special::AggregatedSharedBytes => context.total_shared_bytes() + RESERVED_SHARED_BYTES,
         Special::ReservedSharedBytes => RESERVED_SHARED_BYTES,
+        Special::Shared(offset) => map_to_rank(0, rank).wrapping_add(offset),
+        // The offset of static memory was added when the program was linked.
+        Special::DynamicShared(offset) => map_to_rank(0, rank).wrapping_add(offset as u32),
         Special::Gridid | Special::Zero => 0,
     }
 }

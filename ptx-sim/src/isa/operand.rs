@@ -30,8 +30,6 @@ pub(crate) enum Constant {
     Bits(u64),
     /// The address of a variable in global memory, known at the launch, plus an offset.
     Variable(VariableId, i64),
-    /// The address of dynamic shared memory, known when the static part is, plus an offset.
-    DynamicShared(i64),
 }
 
 /// A special register.
@@ -63,5 +61,9 @@ pub(crate) enum Special {
     TotalSharedBytes,
     AggregatedSharedBytes,
     ReservedSharedBytes,
+    /// The address of this offset in the shared memory of the block.
+    Shared(u32),
+    /// That of dynamic shared memory, known when the static part is, plus an offset.
+    DynamicShared(i64),
     Zero,
 }

@@ -59,6 +59,8 @@ pub enum FindingKind {
     IllegalMultiplication,
     /// A multiplication that reads a tile with another swizzle than it was loaded with.
     SwizzleMismatch,
+    /// A multiplication that reads a tile in another order than it lies in.
+    LayoutMismatch,
     /// A multiplication that nobody has waited for when its warp ends.
     UnwaitedMultiplication,
     /// A copy that is still going on when its block ends.
@@ -118,6 +120,7 @@ impl FindingKind {
             | Self::OpaqueAccess
             | Self::BlockGone
             | Self::SwizzleMismatch
+            | Self::LayoutMismatch
             | Self::BoxOutside => Role::Cause,
             Self::Uninitialised
             | Self::OutOfBounds
@@ -155,6 +158,7 @@ impl fmt::Display for FindingKind {
             Self::IllegalCopy => "illegal copy",
             Self::IllegalMultiplication => "illegal multiplication",
             Self::SwizzleMismatch => "swizzle mismatch",
+            Self::LayoutMismatch => "layout mismatch",
             Self::UnwaitedMultiplication => "multiplication not waited for",
             Self::Leak => "leaked copy",
             Self::BlockGone => "block gone",

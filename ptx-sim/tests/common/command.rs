@@ -32,9 +32,9 @@ pub(crate) fn printed(output: &Output, code: i32) -> String {
     out + &error
 }
 
-/// Shape and arguments of `tma_copy` on a matrix of 300×136.
-pub(crate) const COPY: &str = "--grid 3,3 --block 128 --shared 16392 --buffer random:f16:300x136:5 --buffer zeros:f16:300x136 \
-                    --arg map:0:f16:extents=300x136:box=128x64 --arg map:1:f16:extents=300x136:box=128x64";
+/// Shape and arguments of `tma_copy` on a matrix of 90×520.
+pub(crate) const COPY: &str = "--grid 3,3 --block 128 --shared 16392 --buffer random:f16:90x520:5 --buffer zeros:f16:90x520 \
+                    --arg map:0:f16:extents=90x520:box=32x256 --arg map:1:f16:extents=90x520:box=32x256";
 
 /// The PTX of `tma_copy`, with fewer bytes expected than are copied.
 pub(crate) fn wrong_bytes(text: &str) -> String {

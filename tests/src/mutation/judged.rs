@@ -8,7 +8,6 @@ use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check, for_target};
 use tma_codegen::diag::{Code, Diagnostic, Sink};
 use tma_codegen::{Checks, Target, compile_kernel};
-use tma_runtime::prelude::Error;
 use tma_runtime::testing::under_seeds;
 
 use super::ir::{Change, Mutant, mutants};
@@ -102,6 +101,7 @@ pub fn is_of_protocol(kind: FindingKind) -> bool {
         | FindingKind::IllegalCopy
         | FindingKind::IllegalMultiplication
         | FindingKind::SwizzleMismatch
+        | FindingKind::LayoutMismatch
         | FindingKind::Trap
         | FindingKind::Execution
         | FindingKind::BoxOutside
@@ -198,24 +198,16 @@ fn simulate(subject: &Subject, ptx: &str, seeds: u64) -> anyhow::Result<Simulato
     let first: Arc<Mutex<Option<Simulator>>> = Arc::default();
     let mut is_wrong = false;
     let outcome = under_seeds(seeds, |device| {
-        let (name, ptx, note) = (subject.kernel.name, ptx.to_owned(), Arc::clone(&first));
-        let device = device.clone().instruction_limit(INSTRUCTIONS);
-        let device = device.rewriting(move |kernel| (kernel.name == name).then(|| ptx.clone()));
-        let device = device.reporting(0, move |kernel, report| {
+        let (name, note) = (subject.kernel.name, Arc::clone(&first));
+        let device = device.clone().reporting(0, move |kernel, report| {
             let mut note = note.lock().unwrap_or_else(PoisonError::into_inner);
             if kernel.name == name && note.is_none() {
                 *note = told(&report.findings);
             }
         });
-        let Err(error) = (subject.test.run)(&device) else { return Ok(()) };
-        match error.downcast_ref::<Error>() {
-            // A wrong result; another seed may show why.
-            None => {
-                is_wrong = true;
-                Ok(())
-            }
-            Some(_) => Err(error),
-        }
+        // Of a wrong result, another seed may show why.
+        is_wrong |= !subject.try_with(ptx, &device, INSTRUCTIONS)?;
+        Ok(())
     });
     let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (outcome, first) {

@@ -130,7 +130,7 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
 /// thread comes to the wait behind it.
 fn stops(lines: &[&str], index: usize) -> bool {
     let around = index.checked_sub(1).into_iter().chain([index + 1]);
-    around.filter_map(|index| lines.get(index)).any(|line| line.trim().starts_with("trap;"))
+    around.filter_map(|index| lines.get(index)).any(|line| line.contains("trap;"))
 }
 
 /// What can be done to an instruction, with the text that it then is.

@@ -21,6 +21,21 @@ pub struct Subject {
     pub test: Arc<Test>,
 }
 
+impl Subject {
+    /// Runs the check with other PTX of the kernel, which ends after so many thread-instructions of
+    /// a cluster. Whether it computed what it should; what the simulator finds is the error.
+    pub(super) fn try_with(&self, ptx: &str, device: &Device, instructions: u64) -> anyhow::Result<bool> {
+        let (name, ptx) = (self.kernel.name, ptx.to_owned());
+        let device = device.clone().instruction_limit(instructions);
+        let device = device.rewriting(move |kernel| (kernel.name == name).then(|| ptx.clone()));
+        match (self.test.run)(&device) {
+            Ok(()) => Ok(true),
+            Err(error) if error.downcast_ref::<Error>().is_none() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Every check there is, on its smallest problem.
 fn tests() -> Vec<Test> {
     let options = Options { quick: true };

@@ -80,18 +80,9 @@ fn trial(subject: &Subject, mutant: Mutant) -> anyhow::Result<Trial> {
 fn verdict(subject: &Subject, ptx: String, seeds: u64) -> anyhow::Result<Verdict> {
     let mut is_wrong = false;
     let outcome = under_seeds(seeds, |device| {
-        let (name, ptx) = (subject.kernel.name, ptx.clone());
-        let device = device.clone().instruction_limit(INSTRUCTIONS);
-        let device = device.rewriting(move |kernel| (kernel.name == name).then(|| ptx.clone()));
-        let Err(error) = (subject.test.run)(&device) else { return Ok(()) };
-        match error.downcast_ref::<Error>() {
-            // A wrong result; another seed may show why.
-            None => {
-                is_wrong = true;
-                Ok(())
-            }
-            Some(_) => Err(error),
-        }
+        // Of a wrong result, another seed may show why.
+        is_wrong |= !subject.try_with(&ptx, device, INSTRUCTIONS)?;
+        anyhow::Ok(())
     });
     match outcome {
         Ok(()) if is_wrong => Ok(Verdict::OnlyWrong),

@@ -121,7 +121,6 @@ const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreporte
 
 const REGISTERS: &str = "It decides how fast the kernel is: the registers suffice also without it.";
 const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
-const BETWEEN_STEPS: &str = "Between two steps of one multiplication no thread touches its registers: only ptxas asks for the fence, since it moves some of them.";
 const LATER_GROUP: &str =
     "The multiplication is then of the next group, which is waited for before anything of it is used.";
 const NOTHING_KEPT: &str = "The flight keeps nothing that is used again here, and a later wait is for all.";
@@ -223,10 +222,11 @@ pub const HARMLESS: &[Unreported] = &[
         &[SyncRemoved],
         "The last of each warpgroup: nobody stores to the tile again.",
     ),
-    of_mma("mma_registers", "wgmma.fence", &[2, 3, 4], &[RegisterFenceRemoved], BETWEEN_STEPS),
     of_mma("mma_halves", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_halves", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_halves", &[0]),
+    of_mma("mma_loaded::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    early_wait("mma_loaded::*", &[0]),
     of_mma("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_pa*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_pa*", &[0]),

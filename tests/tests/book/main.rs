@@ -22,6 +22,7 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/errors/", "rust,warned", "codegen/tests/error_pages.rs"),
     ("", "rust,refused", "codegen/tests/book.rs"),
     ("docs/language.md", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/language.md", "rust", "codegen/tests/templates.rs"),
     ("docs/pipelines.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/protocol.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial.md", "rust,kernel", "tests/tests/rustc.rs"),

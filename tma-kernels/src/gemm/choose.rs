@@ -75,8 +75,8 @@ impl Tile {
         match self {
             Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0 },
             Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 330.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
             Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, rest: 2200.0, split: 8000.0 },
             Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, rest: 850.0, split: 5100.0 },
             Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 800.0, split: 3000.0 },
@@ -200,7 +200,10 @@ mod tests {
         chosen([8192, 8192, 1024], Tile::Pair, 1);
         chosen([3072, 3072, 3072], Tile::Middle, 1);
         chosen([1536, 1536, 1536], Tile::Middle, 1);
-        chosen([2048, 2048, 2048], Tile::Square, 1);
+        chosen([2048, 2048, 2048], Tile::Pair, 1);
+        chosen([2048, 2048, 8192], Tile::Pair, 1);
+        chosen([1024, 4096, 4096], Tile::Pair, 1);
+        chosen([1024, 2048, 4096], Tile::Square, 1);
         chosen([1024, 1024, 8192], Tile::Folded, 1);
         chosen([512, 2048, 4096], Tile::Folded, 1);
         chosen([256, 4096, 4096], Tile::Folded, 1);

@@ -61,6 +61,12 @@ pub enum GemmError {
         most: usize,
     },
 
+    /// Matrices of a batch are picked by different numbers of indices.
+    Indices {
+        /// How many are picked of A, B and C; all of them if there are no indices.
+        found: Vec<usize>,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -73,6 +79,7 @@ impl GemmError {
             Self::Instance { .. } => "TMA0547",
             Self::Scaled { .. } => "TMA0557",
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
+            Self::Indices { .. } => "TMA0561",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -83,6 +90,19 @@ impl GemmError {
     pub(crate) const fn no_half_sums(types: &'static str) -> Self {
         let instead = "leave `sums` out, or multiply matrices of `f16` into one of `f16`";
         Self::Instance { types, what: "sums in `f16`", instead }
+    }
+
+    /// That kernels with an epilogue do not pick matrices.
+    pub(crate) const fn no_epilogue(types: &'static str) -> Self {
+        let instead = "replace `place_a`, `place_b` and `place_c` of the template as well, and call `gemm`";
+        Self::Instance { types, what: "an epilogue and indices", instead }
+    }
+
+    /// That an epilogue has no instance for elements, as names have them.
+    pub(crate) const fn missing_epilogue(types: &'static str) -> Self {
+        let instead = "leave `choice` out, or add an instance for these elements and layouts to `only` of the \
+                       epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K";
+        Self::Instance { types, what: "this epilogue or indices, in these layouts", instead }
     }
 
     /// That there is no instance for elements, as names have them, and a layout; `is_more` if more
@@ -139,6 +159,12 @@ impl std::fmt::Display for GemmError {
                 "{code}: a product takes at most {most} groups, but there are {groups}: multiply some of \
                  them, and then the others, with views of B and of `ends`"
             ),
+            Self::Indices { found } => write!(
+                f,
+                "{code}: a batch takes one matrix each of A, B and C for every product, but of these \
+                 {found:?} are picked: pass as many indices for each, or none for one that has a matrix for \
+                 every product"
+            ),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -153,7 +179,8 @@ impl std::error::Error for GemmError {
             | Self::Instance { .. }
             | Self::Scaled { .. }
             | Self::Grouped { .. }
-            | Self::Groups { .. } => None,
+            | Self::Groups { .. }
+            | Self::Indices { .. } => None,
         }
     }
 }

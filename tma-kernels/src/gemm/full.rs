@@ -2,8 +2,12 @@
 
 use tma_runtime::tma_module;
 
-/// `C = activation(alpha · A · B + beta · C + residual + bias)`, with sums that may be divided
-/// among clusters. Tiles, clusters and layouts are those of [`product`](super::kernel::product).
+/// `C = finish(activation(alpha · A · B + beta · C + residual + bias))`, with sums that may be
+/// divided among clusters. Tiles, clusters and layouts are those of
+/// [`product`](super::kernel::product).
+///
+/// Other packages make modules of their own from this one, with other functions between the sums
+/// and C.
 #[tma_module]
 pub mod with_options {
     use tma_runtime::prelude::*;
@@ -90,6 +94,44 @@ pub mod with_options {
                 sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], x * x, gate[0]))));
             }
         }
+    }
+
+    /// Which matrix of A is multiplied by this product of a batch.
+    #[tma_device(open)]
+    fn place_a(batch: u32) -> u32 {
+        batch
+    }
+
+    /// Which matrix of B.
+    #[tma_device(open)]
+    fn place_b(batch: u32) -> u32 {
+        batch
+    }
+
+    /// Which matrix of C becomes the product.
+    #[tma_device(open)]
+    fn place_c(batch: u32) -> u32 {
+        batch
+    }
+
+    /// An element x of alpha · A · B + beta · C, and that of the residual. This and
+    /// the two functions that follow are what modules replace that are made from this one:
+    /// `docs/gemm.md`, "Epilogues of your own".
+    #[tma_device(open)]
+    fn with_residual(x: f32, residual: f32) -> f32 {
+        x + residual
+    }
+
+    /// The same, which may have got the residual, and its column's element of the bias.
+    #[tma_device(open)]
+    fn with_bias(x: f32, bias: f32) -> f32 {
+        x + bias
+    }
+
+    /// What becomes an element of C at `_at`: batch, row and column, never beyond the edges.
+    #[tma_device(open)]
+    fn finish(x: f32, _at: [u32; 3]) -> f32 {
+        x
     }
 
     /// `plain`, whose sums may be divided among `splits` clusters, and become C by way of
@@ -215,11 +257,12 @@ pub mod with_options {
                 for unit in (cluster_idx().x..units).step_by(clusters) {
                     let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, splits, group);
                     let turns = min((at[1] + 1) * depth, steps) - at[1] * depth;
+                    let from = [place_a(at[0]), place_b(at[0])];
                     for turn in 0..turns {
                         let step = at[1] * depth + (cluster_idx().x * stagger + turn) % turns;
                         let slot = producer.acquire();
-                        let of_a = if MN_A { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
-                        let of_b = if MN_B { [at[0], step * K, at[3]] } else { [at[0], at[3], step * K] };
+                        let of_a = if MN_A { [from[0], step * K, at[2]] } else { [from[0], at[2], step * K] };
+                        let of_b = if MN_B { [from[1], step * K, at[3]] } else { [from[1], at[3], step * K] };
                         a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
                         b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
                     }
@@ -283,6 +326,7 @@ pub mod with_options {
                     }
                     sync_warpgroup();
                 }
+                let to_c = place_c(at[0]);
                 for j in unroll(0..N / COLS) {
                     let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
                     let first = (j * COLS / 2) as usize;
@@ -290,7 +334,7 @@ pub mod with_options {
                         bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
                         if beta != 0.0 {
                             loaded[me].arrive_expect_tx(out.bytes());
-                            c.load(out, [at[0], row, column + j * COLS], loaded[me]);
+                            c.load(out, [to_c, row, column + j * COLS], loaded[me]);
                         }
                     }
                     for e in unroll(0..COLS as usize / 2) {
@@ -320,21 +364,33 @@ pub mod with_options {
                         sync_warpgroup();
                         for e in unroll(0..COLS as usize / 2) {
                             let place = sum.at(first + e);
-                            sum[first + e] += cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
+                            let residual = cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
+                            sum[first + e] = with_residual(sum[first + e], residual);
                         }
                         sync_warpgroup();
                     }
                     if bias.len() > 0 {
                         for e in unroll(0..COLS as usize / 2) {
-                            sum[first + e] += biases[me].get(sum.at(first + e)[1]);
+                            let bias = biases[me].get(sum.at(first + e)[1]);
+                            sum[first + e] = with_bias(sum[first + e], bias);
                         }
                     }
                     activate::<N, COLS>(&mut sum, first, activation);
+                    for e in unroll(0..COLS as usize / 2) {
+                        sum[first + e] = finish(
+                            sum[first + e],
+                            [
+                                at[0],
+                                min(row + sum.at(first + e)[0], m - 1),
+                                min(column + sum.at(first + e)[1], n - 1),
+                            ],
+                        );
+                    }
                     sum.columns::<COLS>(j).store(out);
                     fence_proxy_async();
                     sync_warpgroup();
                     if leader {
-                        c.store([at[0], row, column + j * COLS], out);
+                        c.store([to_c, row, column + j * COLS], out);
                         bulk_commit_group();
                     }
                 }

@@ -39,7 +39,7 @@ pub(super) fn find(key: Key) -> Option<&'static KernelSpec> {
 }
 
 /// What a kernel is for, by its name, such as `plain::bf16_f32_pair_nt`.
-fn key(is_full: bool, name: &'static str) -> Option<Key> {
+pub(super) fn key(is_full: bool, name: &'static str) -> Option<Key> {
     let (_, instance) = name.rsplit_once("::")?;
     let (rest, layout) = instance.rsplit_once('_')?;
     let (types, tile) = rest.rsplit_once('_')?;

@@ -17,18 +17,22 @@
 //! ```
 
 pub mod choose;
+mod epilogue;
 mod error;
 pub mod folded;
 pub mod full;
 pub mod grouped;
 mod instances;
 pub mod kernel;
+pub mod picked;
 pub mod scaled;
 mod types;
 
 pub use choose::{Choice, Tile};
+pub use epilogue::Epilogue;
 pub use error::GemmError;
 pub use grouped::{GroupedOptions, gemm_grouped};
+pub use picked::{Indices, gemm_picked};
 pub use scaled::{Promoted, Scales, gemm_scaled};
 pub use types::Product;
 
@@ -89,6 +93,8 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub bias: Option<TensorView<'a, C, 1>>,
     /// What is applied last.
     pub activation: Activation,
+    /// Kernels with other functions between the sums and C, which this caller's package has made.
+    pub epilogue: Option<Epilogue<'a>>,
     /// What products are added up in.
     pub sums: Sums,
     /// The kernel's tile and splits; by default [`choose`](choose::choose) chooses.
@@ -108,6 +114,7 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
             residual: None,
             bias: None,
             activation: Activation::None,
+            epilogue: None,
             sums: Sums::Exact,
             choice: None,
             workspace: None,
@@ -170,23 +177,14 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
 ) -> Result<(), GemmError> {
     const { assert!(N == 2 || N == 3, "matrices have two dimensions, or three in a batch") };
     let (a, b, mut c) = (a.view(), b.view(), c.view_mut());
-    let mut operands = Operands::of(a.shape(), b.shape(), c.shape(), &options)?;
+    let operands = Operands::of(a.shape(), b.shape(), c.shape(), &options)?;
     if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
         return Ok(());
     }
     if operands.k > 0 {
         return queue(on, &operands, [cube(a)?, cube(b)?], cube_mut(c.reborrow())?, options);
     }
-    // Nothing is added up: a product with zeros, since tensor maps have no empty tensors.
-    operands.k = 16 / size_of::<AB>();
-    let Operands { m, n, k, batches } = operands;
-    let zeros = |is_k_last, extent| {
-        on.device().zeros::<AB, 3>(if is_k_last { [batches, extent, k] } else { [batches, k, extent] })
-    };
-    let (a, b) = (
-        zeros(!options.transpose_a, m.next_multiple_of(k))?,
-        zeros(options.transpose_b, n.next_multiple_of(k))?,
-    );
+    let (operands, [a, b]) = operands.of_zeros::<AB, C, N>(on.device(), [operands.batches; 2], &options)?;
     queue(on, &operands, [a.view(), b.view()], cube_mut(c)?, options)
 }
 
@@ -231,6 +229,24 @@ impl Operands {
         }
         Ok(Self { m, n, k, batches })
     }
+
+    /// So many matrices of zeros for A and for B, where K is 0: nothing is added up, but tensor
+    /// maps have no empty tensors.
+    fn of_zeros<AB: Scalar, C: Scalar, const N: usize>(
+        self,
+        device: &Device,
+        [of_a, of_b]: [usize; 2],
+        options: &GemmOptions<'_, C, N>,
+    ) -> Result<(Self, [DeviceTensor<AB, 3>; 2]), Error> {
+        let k = 16 / size_of::<AB>();
+        let zeros = |is_k_last, count, extent: usize| {
+            let extent = extent.next_multiple_of(k);
+            device.zeros::<AB, 3>(if is_k_last { [count, extent, k] } else { [count, k, extent] })
+        };
+        let a = zeros(!options.transpose_a, of_a, self.m)?;
+        let b = zeros(options.transpose_b, of_b, self.n)?;
+        Ok((Self { k, ..self }, [a, b]))
+    }
 }
 
 /// A tensor as a batch of matrices.
@@ -268,6 +284,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let device = on.device();
     let layout =
         [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
+    let epilogue = options.epilogue;
     let is_more =
         alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
     let types = match options.sums {
@@ -276,12 +293,19 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     };
     let find = |tile, is_split| {
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
-        if is_more || is_split { of(true) } else { of(false).or_else(|| of(true)) }
+        match &epilogue {
+            Some(epilogue) => epilogue.find(Key { is_full: true, types, tile, layout }),
+            None if is_more || is_split => of(true),
+            None => of(false).or_else(|| of(true)),
+        }
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
     let has = |tile, is_split| find(tile, is_split).is_some();
     let chosen = || choose::choose(&problem, device.multiprocessors(), has);
-    let missing = || GemmError::missing(types, layout, is_more);
+    let missing = || match &epilogue {
+        Some(_) => GemmError::missing_epilogue(types),
+        None => GemmError::missing(types, layout, is_more),
+    };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
     let kernel = find(choice.tile, choice.splits > 1).ok_or_else(missing)?;
 
@@ -338,5 +362,6 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::global_mut(partials.slice_mut()),
         Arg::global_mut(tickets.slice_mut()),
     ]);
+    args.extend(epilogue.into_iter().flat_map(Epilogue::into_arguments));
     Ok(launch(&dependent(on), kernel, grid, &args)?)
 }

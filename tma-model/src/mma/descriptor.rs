@@ -153,6 +153,15 @@ impl Descriptor {
         at ^ in_pattern ^ self.swizzle.permute(in_pattern)
     }
 
+    /// The bytes from 8 lines to the next 8, and from a panel to the next. Source: as for
+    /// [`chunk`](Self::chunk).
+    pub const fn steps(self, major: Major) -> [u32; 2] {
+        match (major, self.swizzle.span()) {
+            (Major::Mn, None) => [self.leading, self.stride],
+            (Major::K | Major::Mn, _) => [self.stride, self.leading],
+        }
+    }
+
     /// Where the pattern starts, within any 1024 bytes.
     const fn pattern_start(self) -> u32 {
         self.base_offset * BASE_BYTES

@@ -111,7 +111,7 @@ fn judged(file: &str, checked: &Checked, exceptions: &[Exception], budget: Budge
         name: kernel.path(),
         file: file.to_owned(),
         line: kernel.span.start().line,
-        ptx: abi::ptx_file(&kernel.name, kernel.instance.as_deref(), checked.hash),
+        ptx: abi::ptx_file(kernel, checked.hash),
         trusted: kernel.trusted.clone(),
         exceptions: exceptions.to_vec(),
         report,

@@ -54,7 +54,8 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
                 | StmtKind::StoreAccumulator { .. }
                 | StmtKind::SetMaxRegisters { .. }
                 | StmtKind::Sync(Sync::Warpgroup)
-        ) || matches!(&stmt.kind, StmtKind::StoreMatrix(store) if !warp::holds(kernel, store.accumulator));
+        ) || matches!(&stmt.kind, StmtKind::StoreMatrix(store) if !warp::holds(kernel, store.accumulator))
+            || matches!(&stmt.kind, StmtKind::LoadFragment(load) if load.team(kernel) == Some(Team::Warpgroup));
         first = first.or(is_one.then_some(stmt));
     });
     first

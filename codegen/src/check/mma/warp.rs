@@ -1,5 +1,6 @@
 //! Rules of multiplications by a warp: what it multiplies, and which parts of tiles it loads and
-//! stores. The forms of instructions are the model's, [`tma_model::mma`].
+//! stores; and of what a warpgroup loads into registers. The forms of instructions are the
+//! model's, [`tma_model::mma`].
 
 use tma_model::limits::WARP_THREADS;
 use tma_model::mma::{Accumulated, Operand, OperandFault};
@@ -10,8 +11,8 @@ use crate::check::operations::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Axis, Turn};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentLoad, Kernel, LocalId, MmaOp, MmaSync, OperandType, Scalar, Span,
-    StmtKind, Team, TileType, Type, WarpFragmentType, WarpMmaOp, WarpStore, visit,
+    AccumulatorType, Expr, FragmentLoad, Kernel, LoadedType, LocalId, MmaOp, MmaSync, OperandType, Scalar,
+    Span, StmtKind, Team, TileType, Type, WarpFragmentType, WarpMmaOp, WarpStore, visit,
 };
 use crate::limits;
 
@@ -47,6 +48,24 @@ pub(super) fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
     }
 }
 
+/// An operand that is loaded.
+fn loaded(ty: LoadedType, span: Span, sink: &mut Sink) {
+    match ty {
+        LoadedType::Warpgroup(ty) => {
+            if super::fragment(MmaOp::Add, ty, span, sink).is_none() {
+                return;
+            }
+        }
+        LoadedType::Warp(ty) => fragment(ty, span, sink),
+    }
+    let of_warp = ty.of_warp();
+    let each = if of_warp.element == Scalar::F64 { 2 } else { 1 };
+    let registers = u64::from(of_warp.registers()) * each;
+    if registers > u64::from(limits::THREAD_REGISTERS) {
+        sink.error(mistake::MmaSync::OperandRegisters { ty, registers }, span);
+    }
+}
+
 /// An operand in the registers of a warp.
 fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
     let is_multiplied = [WarpMmaOp::Add, WarpMmaOp::AndPopc].into_iter().any(|op| takes(op, ty.element));
@@ -60,11 +79,6 @@ fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
     if ty.columns == 0 || !ty.columns.is_multiple_of(ty.unit()) {
         sink.error(mistake::MmaSync::OperandDepth(ty), span);
     }
-    let each = if ty.element == Scalar::F64 { 2 } else { 1 };
-    let registers = u64::from(ty.registers()) * each;
-    if registers > u64::from(limits::THREAD_REGISTERS) {
-        sink.error(mistake::MmaSync::OperandRegisters { ty, registers }, span);
-    }
 }
 
 /// Whether elements of this type are multiplied so.
@@ -72,16 +86,16 @@ fn takes(op: WarpMmaOp, element: Scalar) -> bool {
     op.operand(element).is_some() || op == WarpMmaOp::Add && element == Scalar::F64
 }
 
-/// `WarpLeft::<f16, 16, 32>::load(tile, at)`.
+/// `WarpLeft::<f16, 16, 32>::load(tile, at)`, `Fragment::<f16, 64, 32>::load(tile, at)`.
 pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span, sink: &mut Sink) {
-    let Type::WarpFragment(ty) = rules.kernel.local(load.dest).ty else { return };
-    fragment(ty, span, sink);
+    let Some(ty) = LoadedType::of(&rules.kernel.local(load.dest).ty) else { return };
+    loaded(ty, span, sink);
     let OperandType { tile, band, transposed, .. } = &load.from.ty;
     let Some(part) = loaded_part(rules.kernel, load) else {
         sink.error(mistake::MmaSync::Tile(tile.clone()), load.from.tile.span);
         return;
     };
-    if tile.element != ty.element {
+    if tile.element != ty.of_warp().element {
         sink.error(mistake::MmaSync::LoadedElement { ty, tile: tile.element }, load.from.tile.span);
         return;
     }
@@ -172,12 +186,12 @@ impl Part<'_> {
 
 /// What `load` reads; none of a tile that is no matrix.
 pub(in crate::check) fn loaded_part<'k>(kernel: &Kernel, load: &'k FragmentLoad) -> Option<Part<'k>> {
-    let Type::WarpFragment(ty) = kernel.local(load.dest).ty else { return None };
+    let extents = LoadedType::of(&kernel.local(load.dest).ty)?.extents();
     let OperandType { tile, band, transposed, .. } = &load.from.ty;
     let [rows, columns] = matrix(tile)?;
     let rows = band.unwrap_or(rows);
     let (whole, inner) = if *transposed { ([columns, rows], 0) } else { ([rows, columns], 1) };
-    Some(Part { at: &load.at, extents: [ty.rows, ty.columns], whole, element: tile.element, inner })
+    Some(Part { at: &load.at, extents, whole, element: tile.element, inner })
 }
 
 /// What `store` writes; none of a tile that is no matrix.

@@ -5,7 +5,7 @@ use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
 use super::copies::bytes_of;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
-use super::memory::region::{Region, element_offset};
+use super::memory::region::{Region, element_offsets};
 use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Agent;
@@ -223,17 +223,8 @@ impl<'k> Run<'_, 'k> {
         let (block, base) = self.places(tile)?;
         self.visit(stmt.id, block)?;
         self.charge()?;
-        let coordinates: Option<Vec<_>> = at.iter().map(|at| self.numbers(at)).collect();
-        let offsets = coordinates.and_then(|all| {
-            let uniform = all.iter().all(|lanes| lanes.uniform().is_some());
-            let count = if uniform { 1 } else { self.me().threads.len() };
-            let of_lane = |lane: usize| {
-                let at: Option<Vec<u32>> =
-                    all.iter().map(|lanes| u32::try_from(self.terms.int(lanes.get(lane)?)?).ok()).collect();
-                element_offset(ty, &at?)
-            };
-            Lanes::of((0..count).map(of_lane).collect::<Option<Vec<u32>>>()?)
-        });
+        let coordinates: Option<Vec<_>> = at.iter().map(|at| self.indices(at)).collect();
+        let offsets = coordinates.and_then(|all| element_offsets(ty, &all));
         let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset)))
         {
             Some(at) => Region::Each(at, vector * ty.element.bytes()),
@@ -244,6 +235,11 @@ impl<'k> Run<'_, 'k> {
         };
         self.note_banks(stmt.id, block, &region);
         self.touch(stmt.id, block, (access, region), None)
+    }
+
+    /// The known numbers that an index is.
+    fn indices(&mut self, index: &Expr) -> Option<Lanes<u32>> {
+        self.numbers(index)?.map(|term| u32::try_from(self.terms.int(term)?).ok())
     }
 
     /// The addresses of so many elements of an array from an index on, if they are known, and
@@ -259,10 +255,9 @@ impl<'k> Run<'_, 'k> {
             return Err(self.unknown(Why::Address, array.span));
         };
         let (bytes, len) = (element.bytes(), (*len).max(vector));
-        let index = self.numbers(index).and_then(|lanes| {
-            lanes.map(|term| u32::try_from(self.terms.int(term)?).ok().filter(|index| *index <= len - vector))
+        let at = self.indices(index).and_then(|index| {
+            base.zip(&index, |base, index| (index <= len - vector).then_some(base + index * bytes))
         });
-        let at = index.and_then(|index| base.zip(&index, |base, index| Some(base + index * bytes)));
         let region = match &at {
             Some(at) => Region::Each(at.clone(), vector * bytes),
             None => {

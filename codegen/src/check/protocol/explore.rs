@@ -77,28 +77,16 @@ const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
 pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
-    // What is proved was not followed with numbers, which accesses need.
     let mut all = Exploration::new(budget);
     all.banks = Some(Banks::default());
-    for extents in extents(kernel.kernel()) {
-        _ = all.follow(&mut input(kernel, extents), &mut Terms::default());
-    }
+    let judgement = all.judge(kernel, budget);
     let accesses = all.banks.unwrap_or_default().of_kernel(kernel.kernel());
-    Report { judgement: judge(kernel, budget), accesses }
+    Report { judgement, accesses }
 }
 
 /// Judges a kernel.
 pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
-    let mut all = Exploration::new(budget);
-    let broken = extents(kernel.kernel()).into_iter().find_map(|extents| all.clusters(kernel, extents));
-    let verdict = match broken {
-        Some(diagnostic) => Verdict::Broken(diagnostic),
-        None if !all.doubts.is_empty() => Verdict::NotDecided(all.doubts),
-        None if all.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
-        None => Verdict::Proved,
-    };
-    let steps = budget.0 + budget.to_prove() - all.left - all.to_prove;
-    Judgement { verdict, steps, worlds: all.worlds }
+    Exploration::new(budget).judge(kernel, budget)
 }
 
 /// The clusters that a kernel is looked at in.
@@ -174,6 +162,19 @@ impl Exploration {
         Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None }
     }
 
+    fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
+        let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
+        let doubts = std::mem::take(&mut self.doubts);
+        let verdict = match broken {
+            Some(diagnostic) => Verdict::Broken(diagnostic),
+            None if !doubts.is_empty() => Verdict::NotDecided(doubts),
+            None if self.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
+            None => Verdict::Proved,
+        };
+        let steps = budget.0 + budget.to_prove() - self.left - self.to_prove;
+        Judgement { verdict, steps, worlds: self.worlds }
+    }
+
     fn doubt(&mut self, doubt: Doubt) {
         let at = doubt.span.start();
         let is_known = |known: &Doubt| known.why == doubt.why && known.span.start() == at;
@@ -185,14 +186,22 @@ impl Exploration {
     /// A proof with clusters of these extents, or else all worlds.
     fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
         let (mut input, mut terms) = (input(kernel, cluster), Terms::default());
-        if !input.code.steps().any(synchronises) {
-            return None;
-        }
         let is_small = cluster.iter().product::<u32>() <= MOST_BLOCKS;
-        if is_small && self.proves(&mut input, &mut terms) {
+        let is_right =
+            !input.code.steps().any(synchronises) || is_small && self.proves(&mut input, &mut terms);
+        if is_right {
+            self.note_accesses(&mut input, &mut terms);
             return None;
         }
         self.follow(&mut input, &mut terms)
+    }
+
+    /// Notes the accesses of a kernel that was not followed with numbers, which they need.
+    fn note_accesses(&mut self, input: &mut Input<'_>, terms: &mut Terms) {
+        let Some(banks) = self.banks.take() else { return };
+        let mut all = Self { banks: Some(banks), ..Self::new(Budget(self.left)) };
+        _ = all.follow(input, terms);
+        self.banks = all.banks;
     }
 
     /// All worlds.

@@ -1,4 +1,7 @@
 //! A value for each thread of a group, which is mostly one for all.
+//!
+//! The loops are written out: most of a check's time is spent here, and iterators that are collected
+//! take several times as long where macros are compiled without optimisation.
 
 use std::rc::Rc;
 
@@ -36,7 +39,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
     pub(super) fn map<U: Copy + PartialEq>(&self, mut f: impl FnMut(T) -> Option<U>) -> Option<Lanes<U>> {
         match self {
             Self::Same(value) => f(*value).map(Lanes::Same),
-            Self::Each(all) => Lanes::of(all.iter().map(|value| f(*value)).collect::<Option<_>>()?),
+            Self::Each(all) => each(all, f),
         }
     }
 
@@ -48,14 +51,14 @@ impl<T: Copy + PartialEq> Lanes<T> {
     ) -> Option<Lanes<V>> {
         match (self, other) {
             (Self::Same(a), Lanes::Same(b)) => f(*a, *b).map(Lanes::Same),
-            (Self::Same(a), Lanes::Each(all)) => {
-                Lanes::of(all.iter().map(|b| f(*a, *b)).collect::<Option<_>>()?)
-            }
-            (Self::Each(all), Lanes::Same(b)) => {
-                Lanes::of(all.iter().map(|a| f(*a, *b)).collect::<Option<_>>()?)
-            }
+            (Self::Same(a), Lanes::Each(all)) => each(all, |b| f(*a, b)),
+            (Self::Each(all), Lanes::Same(b)) => each(all, |a| f(a, *b)),
             (Self::Each(one), Lanes::Each(two)) => {
-                Lanes::of(one.iter().zip(two.iter()).map(|(a, b)| f(*a, *b)).collect::<Option<_>>()?)
+                let mut lane = 0;
+                each(one, |a| {
+                    lane += 1;
+                    f(a, two[lane - 1])
+                })
             }
         }
     }
@@ -72,4 +75,13 @@ impl<T: Copy + PartialEq> Lanes<T> {
         }
         classes.into_iter().map(|(_, class)| class).collect()
     }
+}
+
+/// `f` of each.
+fn each<T: Copy, U: Copy + PartialEq>(all: &[T], mut f: impl FnMut(T) -> Option<U>) -> Option<Lanes<U>> {
+    let mut values = Vec::with_capacity(all.len());
+    for &value in all {
+        values.push(f(value)?);
+    }
+    Lanes::of(values)
 }

@@ -1,9 +1,10 @@
 //! A launch that takes the decisions of a world: numbers for its symbols, so that what is found
 //! there is no fiction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Facts;
+use super::quick::QuickMap;
 use super::term::{Known, Node, Symbol, Term, Terms};
 use super::value::along;
 use crate::ir::{Axis, Scalar, Special};
@@ -19,13 +20,28 @@ const LENGTH: i128 = 1 << 30;
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 /// Numbers for symbols.
-pub(super) type Numbers = HashMap<Term, i128>;
+pub(super) type Numbers = QuickMap<Term, i128>;
 
-/// Conditions on a launch.
+/// A condition on a launch: whether a term holds.
+struct Condition {
+    term: Term,
+    holds: bool,
+    symbols: BTreeSet<Term>,
+}
+
+/// A symbol that is to get a number, in the order of the search.
+struct Open {
+    symbol: Term,
+    /// Numbers to try.
+    candidates: Vec<i128>,
+    /// The conditions all of whose symbols have numbers once this one has.
+    due: Vec<(Term, bool)>,
+}
+
+/// The search for a launch.
 struct Search<'t> {
     terms: &'t Terms,
-    conditions: Vec<(Term, bool, BTreeSet<Term>)>,
-    symbols: Vec<Term>,
+    all: Vec<Open>,
     trials: u32,
 }
 
@@ -34,15 +50,24 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Optio
     let places = grid_conditions(terms, facts, cluster);
     let decided = facts.decided().filter(|(term, _)| !matches!(terms.node(*term), Node::Not(_)));
     let mut conditions = vec![];
-    for (term, value) in decided.chain(places.into_iter().map(|term| (term, true))) {
+    for (term, holds) in decided.chain(places.into_iter().map(|term| (term, true))) {
         let mut symbols = BTreeSet::new();
         symbols_of(terms, term, &mut symbols);
-        conditions.push((term, value, symbols));
+        conditions.push(Condition { term, holds, symbols });
     }
-    conditions.sort_by_key(|(term, ..)| *term);
-    let all: BTreeSet<Term> = conditions.iter().flat_map(|(_, _, symbols)| symbols.iter().copied()).collect();
-    let mut search = Search { terms, conditions, symbols: all.into_iter().collect(), trials: 0 };
-    let mut numbers = Numbers::new();
+    conditions.sort_by_key(|condition| condition.term);
+    let symbols: BTreeSet<Term> =
+        conditions.iter().flat_map(|condition| condition.symbols.iter().copied()).collect();
+    let open = |symbol| {
+        let due = conditions.iter().filter(|condition| condition.symbols.last() == Some(&symbol));
+        Open {
+            symbol,
+            candidates: candidates(terms, &conditions, symbol),
+            due: due.map(|condition| (condition.term, condition.holds)).collect(),
+        }
+    };
+    let mut search = Search { terms, all: symbols.into_iter().map(open).collect(), trials: 0 };
+    let mut numbers = Numbers::default();
     search.assign(0, &mut numbers).then_some(numbers)
 }
 
@@ -81,16 +106,46 @@ fn constants_of(terms: &Terms, term: Term, into: &mut BTreeSet<i128>) {
     terms.operands(term).into_iter().for_each(|operand| constants_of(terms, operand, into));
 }
 
+/// Numbers to try: small ones, and those near multiples of the constants around the symbol.
+fn candidates(terms: &Terms, conditions: &[Condition], symbol: Term) -> Vec<i128> {
+    let mut constants = BTreeSet::new();
+    for condition in conditions.iter().filter(|condition| condition.symbols.contains(&symbol)) {
+        constants_of(terms, condition.term, &mut constants);
+    }
+    let scalar = terms.scalar(symbol);
+    let (least, greatest) = scalar.integer_range().map_or((0, 1), |(least, greatest)| match scalar.bytes() {
+        4.. => (least / 2, greatest / 2),
+        _ => (least, greatest),
+    });
+    let small = 0..FIRST;
+    let near = constants.iter().flat_map(|constant| {
+        (1..MULTIPLES).flat_map(move |factor| {
+            let multiple = constant.saturating_mul(factor);
+            [multiple, multiple - 1, multiple + 1]
+        })
+    });
+    let mut all: Vec<i128> = vec![];
+    if let Node::Symbol(Symbol::Len(_)) = terms.node(symbol) {
+        all.push(LENGTH);
+    }
+    for number in small.chain(near) {
+        if (least..=greatest).contains(&number) && !all.contains(&number) {
+            all.push(number);
+        }
+    }
+    all
+}
+
 impl Search<'_> {
     fn assign(&mut self, index: usize, numbers: &mut Numbers) -> bool {
-        let Some(&symbol) = self.symbols.get(index) else { return self.reads_agree(numbers) };
-        for number in self.candidates(symbol) {
+        let Some(&Open { symbol, .. }) = self.all.get(index) else { return self.reads_agree(numbers) };
+        for number in 0..self.all[index].candidates.len() {
             self.trials += 1;
             if self.trials > MOST_TRIALS {
                 return false;
             }
-            numbers.insert(symbol, number);
-            if self.holds(symbol, numbers) && self.assign(index + 1, numbers) {
+            numbers.insert(symbol, self.all[index].candidates[number]);
+            if self.holds(index, numbers) && self.assign(index + 1, numbers) {
                 return true;
             }
         }
@@ -98,55 +153,20 @@ impl Search<'_> {
         false
     }
 
-    /// Numbers to try: small ones, and those near multiples of the constants around the symbol.
-    fn candidates(&self, symbol: Term) -> Vec<i128> {
-        let mut constants = BTreeSet::new();
-        for (term, _, symbols) in &self.conditions {
-            if symbols.contains(&symbol) {
-                constants_of(self.terms, *term, &mut constants);
-            }
-        }
-        let scalar = self.terms.scalar(symbol);
-        let (least, greatest) =
-            scalar.integer_range().map_or((0, 1), |(least, greatest)| match scalar.bytes() {
-                4.. => (least / 2, greatest / 2),
-                _ => (least, greatest),
-            });
-        let small = 0..FIRST;
-        let near = constants.iter().flat_map(|constant| {
-            (1..MULTIPLES).flat_map(move |factor| {
-                let multiple = constant.saturating_mul(factor);
-                [multiple, multiple - 1, multiple + 1]
-            })
-        });
-        let mut all: Vec<i128> = vec![];
-        if let Node::Symbol(Symbol::Len(_)) = self.terms.node(symbol) {
-            all.push(LENGTH);
-        }
-        for number in small.chain(near) {
-            if (least..=greatest).contains(&number) && !all.contains(&number) {
-                all.push(number);
-            }
-        }
-        all
-    }
-
     /// Whether all conditions hold whose last symbol to get a number is this one.
-    fn holds(&self, last: Term, numbers: &Numbers) -> bool {
-        let due = self.conditions.iter().filter(|(_, _, symbols)| {
-            symbols.contains(&last) && symbols.iter().all(|symbol| numbers.contains_key(symbol))
-        });
-        due.into_iter()
-            .all(|(term, value, _)| self.terms.evaluate(*term, numbers) == Some(Known::Bool(*value)))
+    fn holds(&self, index: usize, numbers: &Numbers) -> bool {
+        let holds =
+            |&(term, value): &(Term, bool)| self.terms.evaluate(term, numbers) == Some(Known::Bool(value));
+        self.all[index].due.iter().all(holds)
     }
 
     /// Whether reads of one place give one number.
     fn reads_agree(&self, numbers: &Numbers) -> bool {
         let mut read: BTreeMap<(u32, i128), i128> = BTreeMap::new();
-        self.symbols.iter().all(|symbol| {
-            let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(*symbol) else { return true };
+        self.all.iter().all(|open| {
+            let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(open.symbol) else { return true };
             let Some(index) = self.terms.evaluate(*index, numbers) else { return false };
-            let Some(&number) = numbers.get(symbol) else { return false };
+            let Some(&number) = numbers.get(&open.symbol) else { return false };
             *read.entry((*param, index.as_int())).or_insert(number) == number
         })
     }

@@ -15,24 +15,24 @@ use std::collections::{HashMap, HashSet};
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, visit,
+    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, Team, visit,
 };
 use facts::{Fact, Facts, Level};
 
 /// Reports what parts the threads of a warpgroup before they do something together.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= together(&stmt.kind).is_some());
+    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= together(kernel, &stmt.kind).is_some());
     if !is_needed {
         return;
     }
     let (facts, left) = (Facts::new(kernel.launch.threads), HashMap::new());
-    Walk { facts, control: Fact::default(), left, said: HashSet::new(), sink: Some(sink) }
+    Walk { kernel, facts, control: Fact::default(), left, said: HashSet::new(), sink: Some(sink) }
         .block(&kernel.body);
 }
 
 /// A statement that threads execute together: its word, and how many they are.
-fn together(kind: &StmtKind) -> Option<(&'static str, Level)> {
+fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
     Some(match kind {
         StmtKind::Mma(_) => ("mma", Level::Warpgroup),
         StmtKind::MmaWait { .. } => ("wait", Level::Warpgroup),
@@ -40,7 +40,10 @@ fn together(kind: &StmtKind) -> Option<(&'static str, Level)> {
         StmtKind::SetMaxRegisters { increase: true, .. } => ("setmaxnreg_inc", Level::Warpgroup),
         StmtKind::SetMaxRegisters { increase: false, .. } => ("setmaxnreg_dec", Level::Warpgroup),
         StmtKind::Sync(Sync::Warpgroup) => ("sync_warpgroup", Level::Warpgroup),
-        StmtKind::LoadFragment(_) => ("load", Level::Warp),
+        StmtKind::LoadFragment(load) => match load.team(kernel) {
+            Some(Team::Warpgroup) => ("load", Level::Warpgroup),
+            Some(Team::Warp) | None => ("load", Level::Warp),
+        },
         StmtKind::MmaSync(mma) => (mma.op.name(), Level::Warp),
         StmtKind::StoreWarp(_) => ("store", Level::Warp),
         StmtKind::ReduceRows { op: RowOp::Max, .. } => ("row_max", Level::Warp),
@@ -111,6 +114,7 @@ struct Left {
 }
 
 struct Walk<'s> {
+    kernel: &'s Kernel,
     facts: Facts,
     /// Which threads come to this point, as far as conditions around it say.
     control: Fact,
@@ -334,7 +338,7 @@ impl Walk<'_> {
     /// Reports a statement that threads of a warpgroup execute together, if they may have parted,
     /// or if what it is given differs.
     fn judge(&mut self, stmt: &Stmt) {
-        let Some((word, needed)) = together(&stmt.kind) else { return };
+        let Some((word, needed)) = together(self.kernel, &stmt.kind) else { return };
         let here = self.here();
         let given =
             visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));

@@ -22,8 +22,12 @@ pub(crate) enum Attribute {
     Protocol(String),
     /// An exception from the protocol's rules for which no reason is given.
     TrustedWithoutReason(Trusted),
-    /// This attribute has no options.
-    NoOptions(&'static str),
+    /// The attribute of a module is none; syn says why.
+    MalformedModule(String),
+    /// An option that modules do not have.
+    UnknownModuleOption(String),
+    /// `only` without `from`.
+    OnlyWithoutFrom,
     /// No `threads`.
     NoThreads,
     /// `nonportable_cluster` without a cluster.
@@ -88,9 +92,19 @@ impl Attribute {
                 Text::new(Code::TrustedReason, format!("{what} is trusted, and no reason is given"))
                     .help(format!("say why it is right: `{form}`"))
             }
-            Self::NoOptions(attribute) => {
-                Text::new(Code::Attribute, format!("`{attribute}` has no options"))
-                    .help(format!("write `#[{attribute}]`"))
+            Self::MalformedModule(error) => {
+                Text::new(Code::Attribute, format!("malformed attribute: {error}")).help(
+                    "write `#[tma_module]`, or `#[tma_module(from = package::module, only = [\"bf16_*\"])]` for a \
+                     module that is made from another one",
+                )
+            }
+            Self::UnknownModuleOption(option) => {
+                Text::new(Code::Attribute, format!("`tma_module` has no option `{option}`"))
+                    .help("the options are `from`, and `only` beside it")
+            }
+            Self::OnlyWithoutFrom => {
+                Text::new(Code::Attribute, "`only` chooses among the instances of a template, and there is none")
+                    .help("write `from = package::module` beside it, or name fewer instances in the kernels")
             }
             Self::NoThreads => {
                 Text::new(Code::Attribute, "the attribute does not say how many threads a block has")

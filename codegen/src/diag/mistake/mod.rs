@@ -23,6 +23,7 @@ mod protocol;
 mod shared;
 mod signature;
 mod syntax;
+mod template;
 mod tile;
 mod types;
 mod unfit;
@@ -47,6 +48,7 @@ pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
+pub(crate) use template::{Template, Unfound};
 pub(crate) use tile::{Tile, VectorNumber};
 pub(crate) use types::Types;
 pub(crate) use unfit::{Demand, Unfit};
@@ -121,6 +123,8 @@ families! {
     Signature,
     /// Forms of Rust that kernels do not have.
     Syntax,
+    /// Modules that are made from others.
+    Template,
     /// Tiles, and vectors of their elements.
     Tile,
     /// Types as they are written.
@@ -137,5 +141,10 @@ impl Mistake {
     /// Whether it is that nothing imports the vocabulary.
     pub(crate) fn is_of_imports(&self) -> bool {
         matches!(self, Self::Name(Name::NotImported { .. }))
+    }
+
+    /// Whether it is that no sources of a package are known.
+    pub(crate) fn is_of_packages(&self) -> bool {
+        matches!(self, Self::Template(Template::Unfound { why: Unfound::Package, .. }))
     }
 }

@@ -1,4 +1,5 @@
-//! Multiplications by a warp: operands in registers, and what is added to.
+//! Multiplications by a warp: operands in registers, and what is added to. The left operands of
+//! warpgroups are loaded as theirs.
 //!
 //! An operand is an array of registers, each of which holds, in all lanes together, 8 rows of 16
 //! bytes: what `ldmatrix` calls a matrix. Those of one instruction follow each other.
@@ -10,7 +11,8 @@ use super::store::{Target, store_at};
 use super::{FirstRow, Home, accumulator, lane, shape};
 use crate::backend::BackendError;
 use crate::ir::{
-    Expr, FragmentLoad, LocalId, MmaSync, OperandType, Scalar, Type, WarpFragmentType, WarpMmaOp, WarpStore,
+    Expr, FragmentLoad, LoadedType, LocalId, MmaSync, OperandType, Scalar, Type, WarpFragmentType, WarpMmaOp,
+    WarpStore,
 };
 use crate::lower::nvvm::{self, WarpProduct};
 use crate::lower::types::pointer;
@@ -18,13 +20,17 @@ use crate::lower::{Cx, Lower, bounds, expr, memory, place, tile};
 
 /// `dest = tile[at..]`, as an operand.
 pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<()> {
-    let ty = operand_type(cx, load.dest)?;
+    let ty = LoadedType::of(&cx.kernel.kernel().local(load.dest).ty);
+    let ty = ty.ok_or_else(|| {
+        BackendError::Unchecked(format!("local {}, which is not loaded as an operand", load.dest.0))
+    })?;
     let from = Source::of(cx, load, ty)?;
     let address = place::home(cx, load.dest)?;
-    let register = cx.operand_register(ty.element);
+    let of_warp = ty.of_warp();
+    let register = cx.operand_register(of_warp.element);
     let mut next = 0;
-    while next < ty.registers() {
-        let values = if ty.element == Scalar::F64 {
+    while next < of_warp.registers() {
+        let values = if of_warp.element == Scalar::F64 {
             vec![from.element(cx, ty.origin(next))?]
         } else {
             from.matrices(cx, &together(ty, next))?
@@ -40,8 +46,8 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
 
 /// The registers from `first` on that one instruction loads, by the origins of what they hold: four
 /// that are the corners of a rectangle, or two, or one.
-fn together(ty: WarpFragmentType, first: u32) -> Vec<[u32; 2]> {
-    let left = ty.registers() - first;
+fn together(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
+    let left = ty.of_warp().registers() - first;
     let origins: Vec<_> = (first..first + left.min(4)).map(|i| ty.origin(i)).collect();
     let count = match origins[..] {
         [a, b, c, d] if (0..2).all(|i| a[i] + d[i] == b[i] + c[i]) => 4,
@@ -55,13 +61,13 @@ fn together(ty: WarpFragmentType, first: u32) -> Vec<[u32; 2]> {
 struct Source<'c, 'l> {
     base: PointerValue<'c>,
     ty: &'l OperandType,
-    /// Row and column of the operand's matrix.
+    /// Row and column of the operand's matrix with which this warp's part begins.
     at: [IntValue<'c>; 2],
     lane: IntValue<'c>,
 }
 
 impl<'c, 'l> Source<'c, 'l> {
-    fn of(cx: &mut Cx<'c, '_>, load: &'l FragmentLoad, ty: WarpFragmentType) -> Lower<Self> {
+    fn of(cx: &mut Cx<'c, '_>, load: &'l FragmentLoad, ty: LoadedType) -> Lower<Self> {
         let tile = &load.from.tile;
         let base = expr::value(cx, tile).and_then(pointer)?;
         let at = [expr::int_value(cx, &load.at[0])?, expr::int_value(cx, &load.at[1])?];
@@ -69,8 +75,10 @@ impl<'c, 'l> Source<'c, 'l> {
         let (inner, columns) = (usize::from(!from.transposed), from.tile.inner_extent());
         let rows = from.band.unwrap_or_else(|| rows_of(from));
         let whole = if from.transposed { [columns, rows] } else { [rows, columns] };
-        let part = Part { tile, at: &load.at, extents: [ty.rows, ty.columns], whole, inner };
-        part.check(cx, &at, ty.element)?;
+        let part = Part { tile, at: &load.at, extents: ty.extents(), whole, inner };
+        part.check(cx, &at, ty.of_warp().element)?;
+        let first = FirstRow::of_team(cx, ty.team(), tile.span)?;
+        let at = [first.and(cx, at[0])?, at[1]];
         Ok(Self { base, ty: from, at, lane: lane(cx, tile.span)? })
     }
 

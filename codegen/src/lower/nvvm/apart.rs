@@ -8,9 +8,10 @@
 //! is the last on its path. ptxas sees through moves, and through the same instruction on the same
 //! value, but not through permutations with different second operands, of which no byte is taken.
 //!
-//! A left operand may be packed from elements that are used after the multiplication, too. Then
-//! ptxas moves some of its registers between two instructions of the multiplication, and adds a
-//! fence there (its C7519). It says nothing if there is one before each of them.
+//! A left operand may be packed from elements that are used after the multiplication, too, or be
+//! such elements: halves are. Then ptxas moves some of its registers between two instructions of
+//! the multiplication, and adds a fence there (its C7519). It says nothing if there is one before
+//! each of them. What is only put together otherwise is still the same element.
 //!
 //! Which values are the same is known only when a module is optimised.
 
@@ -22,8 +23,8 @@ use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::values::{
-    AnyValueEnum, BasicValue, BasicValueEnum, BasicValueUse, CallSiteValue, FunctionValue, InstructionValue,
-    Operand,
+    AnyValueEnum, BasicValue, BasicValueEnum, BasicValueUse, CallSiteValue, FunctionValue, InstructionOpcode,
+    InstructionValue, Operand, PhiValue,
 };
 
 use crate::backend::BackendError;
@@ -32,17 +33,31 @@ use crate::lower::Lower;
 /// Calls that are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Marked {
-    /// A multiplication. So many of its operands, from the first on, are sums that no flight is
-    /// adding to.
-    Multiplication(u32),
+    /// A multiplication.
+    Multiplication(Operands),
+    /// The wait for multiplications, which names what they read although it uses none of it.
+    Wait,
     /// The conversion of a pair of elements to a register of a left operand.
     Conversion,
 }
 
+/// Which operands a multiplication has in registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) struct Operands {
+    /// So many, from the first on, are sums that no flight is adding to.
+    pub(in crate::lower) sums: u32,
+    /// The first that may be of the left operand, behind all sums.
+    pub(in crate::lower) first_left: u32,
+    /// How many are.
+    pub(in crate::lower) left: u32,
+}
+
 /// The attribute of such a call.
 const MARK: &str = "tma-mark";
-/// What it is of a conversion; of a multiplication it is a number.
+/// What it is of a conversion; of a multiplication it is the numbers of [`Operands`].
 const CONVERSION: &str = "conversion";
+/// What it is of a wait.
+const WAIT: &str = "wait";
 /// A line of a multiplication whose left operand is in registers, where a fence may be.
 const MAY_FENCE: &str = "// may fence";
 /// A line before such a multiplication that needs them.
@@ -53,7 +68,10 @@ pub(super) const BETWEEN: &str = MAY_FENCE;
 
 pub(in crate::lower) fn mark<'c>(context: &'c Context, call: CallSiteValue<'c>, as_a: Marked) {
     let value = match as_a {
-        Marked::Multiplication(sums) => sums.to_string(),
+        Marked::Multiplication(Operands { sums, first_left, left }) => {
+            format!("{sums} {first_left} {left}")
+        }
+        Marked::Wait => WAIT.to_owned(),
         Marked::Conversion => CONVERSION.to_owned(),
     };
     call.add_attribute(AttributeLoc::Function, context.create_string_attribute(MARK, &value));
@@ -62,9 +80,15 @@ pub(in crate::lower) fn mark<'c>(context: &'c Context, call: CallSiteValue<'c>, 
 fn mark_of(instruction: InstructionValue<'_>) -> Option<Marked> {
     let call = CallSiteValue::try_from(instruction).ok()?;
     let attribute = call.get_string_attribute(AttributeLoc::Function, MARK)?;
-    match attribute.get_string_value().to_str().ok()? {
+    let value = attribute.get_string_value().to_str().ok()?;
+    match value {
         CONVERSION => Some(Marked::Conversion),
-        sums => sums.parse().ok().map(Marked::Multiplication),
+        WAIT => Some(Marked::Wait),
+        numbers => {
+            let numbers: Vec<u32> = numbers.split(' ').filter_map(|number| number.parse().ok()).collect();
+            let [sums, first_left, left] = numbers[..] else { return None };
+            Some(Marked::Multiplication(Operands { sums, first_left, left }))
+        }
     }
 }
 
@@ -77,9 +101,9 @@ pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower
         let mut after = HashSet::new();
         while let Some(call) = instructions.pop() {
             after.insert(call);
-            if let Some(Marked::Multiplication(sums)) = mark_of(call) {
+            if let Some(Marked::Multiplication(operands)) = mark_of(call) {
                 builder.position_before(&call);
-                for i in 0..sums {
+                for i in 0..operands.sums {
                     if let Some(value) = operand(call, i).filter(|&value| is_shared(value, call, &after)) {
                         let copy = copy(context, &builder, value, copies)?;
                         call.set_operand(i, copy);
@@ -87,7 +111,7 @@ pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower
                         copies += 1;
                     }
                 }
-                if packs_what_lives(call, block, &after) {
+                if packs_what_lives(call, operands, &after) {
                     comment(context, &builder, FENCES)?;
                 }
             }
@@ -124,20 +148,79 @@ fn operand(call: InstructionValue<'_>, i: u32) -> Option<BasicValueEnum<'_>> {
     }
 }
 
-/// Whether a left operand is packed from what is used in another block, or in this one by the
-/// multiplication or `after` it.
+/// Whether a left operand has elements that are used after the multiplication.
 fn packs_what_lives<'c>(
     call: InstructionValue<'c>,
-    block: BasicBlock<'c>,
+    operands: Operands,
     after: &HashSet<InstructionValue<'c>>,
 ) -> bool {
-    let conversions = (0..call.get_num_operands())
-        .filter_map(|i| operand(call, i)?.as_instruction_value())
-        .filter(|&operand| mark_of(operand) == Some(Marked::Conversion));
-    let mut elements = conversions.flat_map(|conversion| (0..2).filter_map(move |i| operand(conversion, i)));
-    elements.any(|element| {
-        uses(element).filter_map(user).any(|user| user.get_parent() != Some(block) || after.contains(&user))
-    })
+    let range = operands.first_left..operands.first_left + operands.left;
+    // What is carried here was packed elsewhere: ptxas has no reason to move it.
+    let is_here = |register: &InstructionValue<'c>| register.get_opcode() != InstructionOpcode::Phi;
+    let registers = range.filter_map(|i| operand(call, i)?.as_instruction_value());
+    let mut open: Vec<_> = registers.filter(is_here).collect();
+    let mut seen = HashSet::new();
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let is_use = |&user: &InstructionValue<'c>| user != call && mark_of(user) != Some(Marked::Wait);
+        let users: Vec<_> = users(value.get_first_use()).filter(is_use).collect();
+        // A converted pair is no element; and what is computed after the multiplication is not the
+        // value that it was given.
+        let is_element = mark_of(value) != Some(Marked::Conversion);
+        if is_element && !after.contains(&value) && is_used_after(value, &users, call, after) {
+            return true;
+        }
+        // The same elements, as they were before.
+        if is_rearranged(value) {
+            let parts = (0..value.get_num_operands()).filter_map(|i| operand(value, i));
+            open.extend(parts.filter_map(|part| part.as_instruction_value()));
+        }
+    }
+    false
+}
+
+/// Whether a value, computed before a multiplication, has users after it.
+fn is_used_after<'c>(
+    value: InstructionValue<'c>,
+    users: &[InstructionValue<'c>],
+    call: InstructionValue<'c>,
+    after: &HashSet<InstructionValue<'c>>,
+) -> bool {
+    let mut blocks = HashSet::new();
+    for &user in users {
+        // A phi uses it where control leaves for there.
+        if let Ok(phi) = PhiValue::try_from(user) {
+            let incoming = phi.get_incomings().filter(|(from, _)| from.as_instruction_value() == Some(value));
+            let leaves: Vec<_> = incoming.map(|(_, block)| block).collect();
+            if leaves.iter().any(|&block| Some(block) == call.get_parent()) {
+                return true;
+            }
+            blocks.extend(leaves);
+        } else if after.contains(&user) {
+            return true;
+        } else {
+            blocks.extend(user.get_parent());
+        }
+    }
+    lives_on(&blocks, value.get_parent(), call)
+}
+
+/// Whether an instruction puts elements into a register or takes them out, and computes nothing.
+fn is_rearranged(value: InstructionValue<'_>) -> bool {
+    const REARRANGE: [InstructionOpcode; 9] = [
+        InstructionOpcode::And,
+        InstructionOpcode::BitCast,
+        InstructionOpcode::ExtractElement,
+        InstructionOpcode::InsertElement,
+        InstructionOpcode::LShr,
+        InstructionOpcode::Or,
+        InstructionOpcode::Shl,
+        InstructionOpcode::Trunc,
+        InstructionOpcode::ZExt,
+    ];
+    REARRANGE.contains(&value.get_opcode()) || mark_of(value) == Some(Marked::Conversion)
 }
 
 /// Whether a value is several sums of a multiplication, is also used by something else than
@@ -161,24 +244,30 @@ fn is_shared<'c>(
         return !is_poison;
     }
     let is_sum = |user| mark_of(user).is_some_and(is_multiplication);
-    let users = || uses(value).filter_map(user);
-    users().any(|user| !is_sum(user) || user != call && after.contains(&user))
-        || users().filter(|&user| user == call).nth(1).is_some()
-        || lives_on(value, call)
+    let users: Vec<_> = users(value.get_first_use()).collect();
+    users.iter().any(|&user| !is_sum(user) || user != call && after.contains(&user))
+        || users.iter().filter(|&&user| user == call).nth(1).is_some()
+        || lives_on(
+            &users.iter().filter_map(|user| user.get_parent()).collect(),
+            value.as_instruction_value().and_then(InstructionValue::get_parent),
+            call,
+        )
 }
 
 fn is_multiplication(mark: Marked) -> bool {
     match mark {
         Marked::Multiplication(_) => true,
-        Marked::Conversion => false,
+        Marked::Wait | Marked::Conversion => false,
     }
 }
 
-/// Whether a value that multiplications alone use is used in a block that control may reach from the
-/// end of the block of `call`, before it is computed again.
-fn lives_on<'c>(value: BasicValueEnum<'c>, call: InstructionValue<'c>) -> bool {
-    let users: HashSet<_> = uses(value).filter_map(user).filter_map(InstructionValue::get_parent).collect();
-    let home = value.as_instruction_value().and_then(InstructionValue::get_parent);
+/// Whether control may reach one of these blocks from the end of the block of `call`, before a value
+/// is computed again in its own block, its `home`.
+fn lives_on<'c>(
+    users: &HashSet<BasicBlock<'c>>,
+    home: Option<BasicBlock<'c>>,
+    call: InstructionValue<'c>,
+) -> bool {
     let mut open: Vec<_> = call.get_parent().into_iter().collect();
     let mut seen: HashSet<_> = home.into_iter().collect();
     while let Some(from) = open.pop() {
@@ -199,8 +288,9 @@ fn successors(block: BasicBlock<'_>) -> impl Iterator<Item = BasicBlock<'_>> {
     operands.filter_map(Operand::block)
 }
 
-fn uses(value: BasicValueEnum<'_>) -> impl Iterator<Item = BasicValueUse<'_>> {
-    std::iter::successors(value.get_first_use(), |once| once.get_next_use())
+/// What uses a value, of which this is the first use.
+fn users(first: Option<BasicValueUse<'_>>) -> impl Iterator<Item = InstructionValue<'_>> {
+    std::iter::successors(first, |once| once.get_next_use()).filter_map(user)
 }
 
 fn user(once: BasicValueUse<'_>) -> Option<InstructionValue<'_>> {

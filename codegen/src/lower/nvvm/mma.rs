@@ -10,7 +10,7 @@ use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
 use super::apart::BETWEEN;
-use super::{Cx, Effect, Instruction, Lower, Marked, mark, memory};
+use super::{Cx, Effect, Instruction, Lower, Marked, Operands, mark, memory};
 use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
@@ -21,12 +21,22 @@ pub(in crate::lower) struct InPlace {
     pub(super) register: Operand,
     pub(super) count: usize,
     pub(super) before: Before,
-    /// Whether its operands are [kept apart](super::keep_apart).
-    pub(super) multiplies: bool,
+    pub(super) role: Role,
     pub(super) operands: Vec<Operand>,
     /// Whether it does nothing but write those registers.
     pub(super) is_pure: bool,
     pub(super) ptx: u32,
+}
+
+/// What instructions in place do, as far as registers are [kept apart](super::keep_apart) for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum Role {
+    /// They start to multiply a left operand of so many registers.
+    Multiply { left: usize },
+    /// They wait for that.
+    Wait,
+    /// Something else.
+    Other,
 }
 
 /// What is done with the values that are in the registers before.
@@ -131,10 +141,10 @@ pub(in crate::lower) fn multiply(
     }
     lines.push("wgmma.fence.sync.aligned;".to_owned());
     for (number, step) in steps.iter().enumerate() {
-        if number > 0 && left_registers > 0 {
-            lines.push(BETWEEN.to_owned());
-        }
         for (band, Step { left, right: right_offset, metadata }) in step.iter().enumerate() {
+            if number + band > 0 && left_registers > 0 {
+                lines.push(BETWEEN.to_owned());
+            }
             let left = match left {
                 LeftPlace::Shared(offset) => {
                     moved(&mut lines, "%left", &format!("${first_operand}"), *offset)
@@ -162,7 +172,7 @@ pub(in crate::lower) fn multiply(
         register: *register,
         count,
         before: *before,
-        multiplies: true,
+        role: Role::Multiply { left: left_registers },
         operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
         is_pure: false,
         ptx: major * 10 + minor,
@@ -241,7 +251,7 @@ pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
         register: wait.register,
         count: wait.registers,
         before: if wait.is_moved { Before::Moved } else { Before::Kept },
-        multiplies: false,
+        role: Role::Wait,
         operands: vec![B32; wait.operands],
         is_pure: false,
         ptx: 80,
@@ -255,7 +265,7 @@ pub(in crate::lower) fn emit_in_place<'c>(
     registers: &[BasicValueEnum<'c>],
     args: &[BasicValueEnum<'c>],
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let InPlace { text, register, count, before, multiplies, operands, is_pure, ptx } = instruction;
+    let InPlace { text, register, count, before, role, operands, is_pure, ptx } = instruction;
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
     let (output, read) = match before {
@@ -291,9 +301,15 @@ pub(in crate::lower) fn emit_in_place<'c>(
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
         call.add_attribute(AttributeLoc::Function, attribute);
     }
-    if *multiplies {
-        let sums = if *before == Before::Moved { tied } else { 0 };
-        mark(cx.context, call, Marked::Multiplication(u32::try_from(sums).unwrap_or(u32::MAX)));
+    match *role {
+        Role::Multiply { left } => {
+            let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+            let sums = if *before == Before::Moved { number(tied) } else { 0 };
+            let operands = Operands { sums, first_left: number(tied), left: number(left) };
+            mark(cx.context, call, Marked::Multiplication(operands));
+        }
+        Role::Wait => mark(cx.context, call, Marked::Wait),
+        Role::Other => {}
     }
     match call.try_as_basic_value().basic() {
         Some(BasicValueEnum::StructValue(results)) => parts(cx, results, *count),

@@ -3,7 +3,7 @@
 use tma_model::mma::{Accumulated, DoubleForm, Operand as Element, WarpForm};
 
 use super::Operand::{B32, F32, F64, Shared};
-use super::mma::{Before, InPlace, list};
+use super::mma::{Before, InPlace, Role, list};
 use crate::ir::WarpMmaOp;
 
 /// What one instruction multiplies, of an operand's registers so many units.
@@ -38,7 +38,7 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
         register: B32,
         count: registers,
         before: Before::Ignored,
-        multiplies: false,
+        role: Role::Other,
         operands: vec![Shared],
         is_pure: false,
         ptx: 65,
@@ -73,7 +73,7 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
         register,
         count: d,
         before: Before::Kept,
-        multiplies: false,
+        role: Role::Other,
         operands: vec![operand; a + b],
         is_pure: true,
         ptx: major * 10 + minor,

@@ -29,7 +29,7 @@ mod sync;
 mod text;
 mod tma;
 
-pub(in crate::lower) use apart::{Marked, mark};
+pub(in crate::lower) use apart::{Marked, Operands, mark};
 pub(crate) use apart::{keep_apart, share_in_part, with_fences};
 pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;

@@ -26,7 +26,7 @@ use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 /// Stops the grid.
 pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
     if cx.has_mma {
-        nvvm::emit(cx, &nvvm::TRAP, &[])?;
+        nvvm::emit(cx, &nvvm::stop(cx.is_in_flight), &[])?;
     } else {
         cx.intrinsic("llvm.trap", &[], &[])?;
     }
@@ -93,7 +93,7 @@ pub(super) fn assert<'c>(
 /// the same one for the same assertion.
 fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlock<'c>> {
     let (line, column) = debug::place_of(span);
-    let key = (line, column, message.to_owned());
+    let key = (line, column, message.to_owned(), cx.is_in_flight);
     if let Some(&block) = cx.failures.get(&key) {
         return Ok(block);
     }
@@ -103,7 +103,7 @@ fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlo
     let number = u32::try_from(cx.failures.len() + 1).unwrap_or(u32::MAX);
     let place = escape::ascii(&format!("{}:{line}:{column}", cx.path));
     let remark = Remark { number, place: &place, message: &escape::ascii(message) };
-    let instruction = nvvm::fail(&remark);
+    let instruction = nvvm::fail(&remark, cx.is_in_flight);
     let host = failure_variable(cx);
     nvvm::emit(cx, &instruction, &[host.into()])?;
     cx.builder.build_unreachable()?;

@@ -5,62 +5,91 @@ use std::rc::Rc;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Stmt, TraitItemFn};
+use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Meta, Path, Stmt, TraitItemFn};
 
+use super::template::{Find, made};
 use super::{KernelItem, ModuleItems, depth, outside};
-use crate::diag::Sink;
+use crate::diag::mistake::Unfound;
+use crate::diag::{Diagnostic, Sink};
 
-/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
-/// and the macro report.
-pub(crate) fn kernels_in(text: &str) -> Vec<(KernelItem, Rc<ModuleItems>)> {
-    // Most files hold no kernel, and parsing takes longer than this look.
-    if !text.contains("tma_kernel") {
-        return vec![];
-    }
-    let tokens: Option<TokenStream> = text.parse().ok();
-    if tokens.as_ref().and_then(depth::too_deep).is_some() {
-        return vec![];
-    }
-    // Only of a text syn knows that it may begin with a `#!` line, which is no Rust.
-    let parsed = tokens.and_then(|tokens| syn::parse2(tokens).ok()).or_else(|| syn::parse_file(text).ok());
-    parsed.map(|file| kernels(&file)).unwrap_or_default()
+/// The kernels of a file, each with what it shares with others.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) kernels: Vec<(KernelItem, Rc<ModuleItems>)>,
+    /// What is wrong with modules that are made from others.
+    pub(crate) mistakes: Vec<Diagnostic>,
 }
 
-/// The kernels of `file`, each with what it shares with others. What a file imports is not asked:
-/// texts need no imports.
-pub(crate) fn kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
-    let mut all = placed_kernels(file);
+/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
+/// and the macro report. `find` looks for templates.
+pub(crate) fn kernels_in(text: &str, find: &Find<'_>) -> Vec<(KernelItem, Rc<ModuleItems>)> {
+    // Most files hold no kernel, and parsing takes longer than this look. A module that is made
+    // from another one need not name a kernel itself.
+    if !text.contains("tma_kernel") && !text.contains("tma_module") {
+        return vec![];
+    }
+    parsed(text).map(|file| kernels(&file, find).kernels).unwrap_or_default()
+}
+
+/// A text as a file, unless it is not Rust or nests too deeply.
+pub(crate) fn parsed(text: &str) -> Option<File> {
+    let tokens: Option<TokenStream> = text.parse().ok();
+    if tokens.as_ref().and_then(depth::too_deep).is_some() {
+        return None;
+    }
+    // Only of a text syn knows that it may begin with a `#!` line, which is no Rust.
+    tokens.and_then(|tokens| syn::parse2(tokens).ok()).or_else(|| syn::parse_file(text).ok())
+}
+
+/// The kernels of `file`. What a file imports is not asked: texts need no imports.
+pub(crate) fn kernels(file: &File, find: &Find<'_>) -> Found {
+    let finder = found(file, find);
+    let mut all = finder.found;
     for (_, shared) in &mut all {
         Rc::make_mut(shared).lacks_words = false;
     }
-    all
+    Found { kernels: all, mistakes: finder.mistakes.into_errors() }
 }
 
-/// As [`kernels`], and of each is known whether words are imported where it stands.
+/// The kernels that do not stand in a `#[tma_module]`, and of each is known whether words are
+/// imported where it stands.
 pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
-    find(file).found
+    found(file, &nowhere).found
 }
 
 /// The kernels that stand in an `impl` or a trait.
 pub(crate) fn methods(file: &File) -> Vec<KernelItem> {
-    find(file).methods
+    found(file, &nowhere).methods
 }
 
-fn find(file: &File) -> Finder {
-    let mut finder = Finder { lacks_words: lack_words(&file.items), ..Finder::default() };
+/// Where nobody asks for kernels of templates.
+fn nowhere(_: &Path) -> Result<super::template::Template, Unfound> {
+    Err(Unfound::Unseen)
+}
+
+fn found<'a>(file: &File, find: &'a Find<'a>) -> Finder<'a> {
+    let mut finder = Finder {
+        found: vec![],
+        methods: vec![],
+        mistakes: Sink::default(),
+        find,
+        lacks_words: lack_words(&file.items),
+    };
     finder.visit_file(file);
     finder
 }
 
-#[derive(Default)]
-struct Finder {
+struct Finder<'a> {
     found: Vec<(KernelItem, Rc<ModuleItems>)>,
     methods: Vec<KernelItem>,
+    /// What is wrong with modules that are made from others.
+    mistakes: Sink,
+    find: &'a Find<'a>,
     /// Whether nothing around this point, up to its module, imports words.
     lacks_words: bool,
 }
 
-impl Finder {
+impl Finder<'_> {
     /// Runs `f` where `lacks_words` is this.
     fn within(&mut self, lacks_words: bool, f: impl FnOnce(&mut Self)) {
         let around = std::mem::replace(&mut self.lacks_words, lacks_words);
@@ -77,7 +106,7 @@ impl Finder {
     }
 }
 
-impl<'ast> Visit<'ast> for Finder {
+impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
         match super::kernel(function) {
             Some(kernel) => {
@@ -106,14 +135,20 @@ impl<'ast> Visit<'ast> for Finder {
 
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
-        if !module.attrs.iter().any(|attr| super::is_named(attr, "tma_module")) {
+        let Some(attr) = module.attrs.iter().find(|attr| super::is_named(attr, "tma_module")) else {
             return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
-        }
+        };
+        let options = match &attr.meta {
+            Meta::List(list) => list.tokens.clone(),
+            Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+        };
+        let Some(made) = made(module, options, self.find, &mut self.mistakes) else { return };
         // A module without a body is the macro's error to report, not that of whoever looks for
         // kernels.
         let mut unread = Sink::default();
-        let super::Module { kernels, shared } = super::module(module, &mut unread);
-        let shared = Rc::new(shared);
+        let super::Module { kernels, shared } = super::module(&made.module, &mut unread);
+        let template = made.from.and_then(|(_, file)| file);
+        let shared = Rc::new(ModuleItems { template, further: made.further, ..shared });
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
         // What stands deeper, in modules and functions inside, shares nothing with these.
         self.within(lack_words(items), |finder| {

@@ -5,7 +5,10 @@ pub(in crate::parse) mod condition;
 pub(crate) mod depth;
 pub(crate) mod file;
 pub(in crate::parse) mod outside;
+pub(crate) mod template;
 pub(crate) mod trusted;
+
+use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -36,6 +39,10 @@ pub(crate) struct ModuleItems {
     /// Whether it is certain that no word of the vocabulary has been imported where the kernels
     /// stand.
     pub(crate) lacks_words: bool,
+    /// The file that the kernels' tokens are of, if that is a template's.
+    pub(crate) template: Option<PathBuf>,
+    /// The names of the parameters that kernels have for the sake of what replaces something.
+    pub(crate) further: Vec<String>,
 }
 
 /// A `#[tma_module]`.
@@ -66,6 +73,30 @@ fn is_device(item: &Item) -> bool {
     matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
 }
 
+/// Whether modules that are made from that of `function` may replace it.
+fn is_open(function: &ItemFn) -> bool {
+    let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
+    attr.and_then(option_of_device).is_some_and(|option| option.to_string() == "open")
+}
+
+/// What `#[tma_device(..)]` has between its brackets.
+fn option_of_device(attr: &Attribute) -> Option<&TokenStream> {
+    match &attr.meta {
+        Meta::List(list) => Some(&list.tokens),
+        Meta::Path(_) | Meta::NameValue(_) => None,
+    }
+}
+
+/// Reports options that device functions do not have.
+fn judge_device(function: &ItemFn, sink: &mut Sink) {
+    let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
+    if let Some(option) = attr.and_then(option_of_device)
+        && option.to_string() != "open"
+    {
+        sink.error(mistake::Template::DeviceOption(option.to_string()), Span::of(option));
+    }
+}
+
 /// Sorts the items of a module.
 pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     let mut module = Module::default();
@@ -77,6 +108,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     for item in items {
         match item {
             Item::Fn(function) if is_device(item) => {
+                judge_device(function, sink);
                 module.shared.functions.push(function.clone());
             }
             Item::Fn(function) => module.kernels.extend(kernel(function)),

@@ -5,22 +5,22 @@ use super::matrix::Stored;
 use crate::diag::mistake::Mismatch;
 use crate::ir::{
     AccumulatorType, Expr, ExprKind, FragmentLoad, LocalId, MmaSync, RowOp, SharedOperand, Span, StmtKind,
-    Type, WarpFragmentType, WarpMmaOp, WarpSide, WarpStore,
+    Type, WarpMmaOp, WarpSide, WarpStore,
 };
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::number;
 use crate::parse::words::WarpAccumulatorCall;
 
 impl Cx<'_> {
-    /// `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and of `WarpRight` the same.
+    /// `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and of `WarpRight` and `Fragment` the same.
     pub(in crate::parse) fn load_operand(
         &mut self,
-        operand: WarpFragmentType,
+        operand: Type,
         from: SharedOperand,
         at: [Expr; 2],
         span: Span,
     ) -> Expr {
-        let (dest, value) = self.temporary("operand", Type::WarpFragment(operand), span);
+        let (dest, value) = self.temporary("operand", operand, span);
         self.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
         value
     }

@@ -6,7 +6,8 @@ use super::{Meaning, Space};
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Compound, Expr, ExprKind, RowsType, Scalar, Span, Team, Type, WarpFragmentType, WarpSide,
+    AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, Team, Type,
+    WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::infer::Kind;
@@ -14,8 +15,8 @@ use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
 use crate::parse::words::{
-    AccumulatorFunction, ConversionWord, FunctionWord, PhaseFunction, RowsFunction, TypeWord,
-    WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
+    AccumulatorFunction, ConversionWord, FragmentFunction, FunctionWord, PhaseFunction, RowsFunction,
+    TypeWord, WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
 };
 
 /// What a call calls.
@@ -36,6 +37,8 @@ pub(in crate::parse) enum Callee<'a> {
     WarpAccumulator(WarpAccumulatorFunction, AccumulatorOwner),
     /// A function of the type of the rows of a warp's accumulator.
     WarpRows(WarpRowsFunction, RowsType),
+    /// A function of the type of a left operand in registers.
+    Fragment(FragmentFunction, FragmentType),
     /// A function of the type of a warp's left operand.
     WarpLeft(WarpLeftFunction, WarpFragmentType),
     /// A function of the type of a warp's right operand.
@@ -203,6 +206,8 @@ fn of_matrix<'a>(ty: &Type, name: &str) -> Option<Found<'a>> {
             Team::Warpgroup => of("Rows", name, |word| Callee::Rows(word, rows)),
             Team::Warp => of("WarpRows", name, |word| Callee::WarpRows(word, rows)),
         })
+    } else if let Type::Fragment(operand) = *ty {
+        Some(of("Fragment", name, |word| Callee::Fragment(word, operand)))
     } else if let Type::WarpFragment(operand) = *ty {
         Some(match operand.side {
             WarpSide::Left => of("WarpLeft", name, |word| Callee::WarpLeft(word, operand)),

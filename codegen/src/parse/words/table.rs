@@ -294,6 +294,13 @@ words! {
         }
     }
 
+    /// A function of the type of left operands in registers.
+    Functions of Fragment: FragmentFunction => FragmentFunctionCall, on () {
+        "Tensor cores" {
+            fn load(tile: LoadedTile, at: RowAndColumn) => Load;
+        }
+    }
+
     /// A method of a left operand in registers.
     Methods of Fragment: FragmentWord => FragmentCall, on () {
         "Tensor cores" {

@@ -2,6 +2,7 @@
 
 mod elements;
 mod forms;
+mod fragments;
 mod registers;
 mod rules;
 mod sync;

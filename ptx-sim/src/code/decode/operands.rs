@@ -2,7 +2,7 @@
 
 use crate::code::names::{Binding, Builder};
 use crate::isa::float::{FloatType, float_bits};
-use crate::isa::{Address, Constant, Guard, Label, Reg, Type};
+use crate::isa::{Address, Constant, Guard, Label, Reg, Special, Type};
 use crate::parse::LoadError;
 use crate::parse::syntax::{Instruction, Operand};
 
@@ -201,7 +201,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     }
 
     fn named(&mut self, name: &str, offset: i64, bits: u32, width: Width) -> Result<Reg, LoadError> {
-        let constant = match self.builder.find(name, self.instruction.line)? {
+        let value = match self.builder.find(name, self.instruction.line)? {
             Some(Binding::Register { reg, bits: have }) if offset == 0 => {
                 self.check_width(name, have, bits, width)?;
                 return Ok(reg);
@@ -210,11 +210,13 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
                 return Err(self.error("a register plus a number is an address only"));
             }
             Some(Binding::Local(place) | Binding::Param(place)) => {
-                Constant::Bits((i64::from(place.offset) + offset) as u64)
+                self.builder.bits((i64::from(place.offset) + offset) as u64)
             }
-            Some(Binding::Shared(start)) => Constant::Bits((i64::from(start) + offset) as u64),
-            Some(Binding::DynamicShared) => Constant::DynamicShared(offset),
-            Some(Binding::Variable(index)) => Constant::Variable(index, offset),
+            Some(Binding::Shared(start)) => {
+                self.builder.special(Special::Shared((i64::from(start) + offset) as u32))
+            }
+            Some(Binding::DynamicShared) => self.builder.special(Special::DynamicShared(offset)),
+            Some(Binding::Variable(index)) => self.builder.constant(Constant::Variable(index, offset)),
             Some(Binding::Label(_) | Binding::Targets(_)) => {
                 return Err(self.error(format!("`{name}` is a label, not a value")));
             }
@@ -223,7 +225,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         if bits < 32 {
             return Err(self.error(format!("the address of `{name}` does not fit {bits} bits")));
         }
-        Ok(self.builder.constant(constant))
+        Ok(value)
     }
 
     /// `[base + offset]`.

@@ -14,4 +14,5 @@ mod landing;
 mod maps;
 mod mbarrier;
 mod multiply;
+mod operand;
 mod place;

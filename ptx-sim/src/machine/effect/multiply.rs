@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
-use tma_model::Swizzle;
-use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, MetadataPlace, Operand};
+use tma_model::mma::{CHUNK_BYTES, Form, MetadataPlace, Operand};
 use tma_model::sync::Epoch;
 
 use crate::isa::Reg;
 use crate::machine::Machine;
-use crate::machine::diagnostics::{Act, RESERVED};
+use crate::machine::diagnostics::Act;
 use crate::machine::engine::{Due, Slowness};
 use crate::machine::index::{BlockRank, ThreadId, ThreadIndex, WarpIndex};
 use crate::machine::memory::Mark;
@@ -22,23 +21,6 @@ use crate::report::{Finding, FindingKind, Stop};
 const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a number that 4 divides, issue the same `wgmma` \
                         instructions with the same descriptors, and none under a condition that differs between them";
 const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps end";
-const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
-                          rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
-                          128 bytes";
-const OFFSETS: &str =
-    "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
-
-const SWIZZLES: &str = "the tensor map and the descriptor have the swizzle of one tile: bits 62 and 63 of a descriptor are 1 for 128 \
-                        bytes, 2 for 64, 3 for 32, and 0 for none";
-
-const fn in_words(swizzle: Swizzle) -> &'static str {
-    match swizzle {
-        Swizzle::None => "no swizzle",
-        Swizzle::B32 => "a swizzle of 32 bytes",
-        Swizzle::B64 => "a swizzle of 64 bytes",
-        Swizzle::B128 => "a swizzle of 128 bytes",
-    }
-}
 
 /// The warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
@@ -78,7 +60,7 @@ impl Machine {
         }
         for matrix in plan.matrices() {
             self.check_bounds(action, matrix)?;
-            self.check_pattern(action, matrix);
+            self.check_tile(action, matrix);
         }
         let Some(group) = self.tensor_cores.group(member, || self.order.new_component()) else {
             return Err(self.diagnostics.bug(action, "a warpgroup that was found is not there any more"));
@@ -317,89 +299,6 @@ impl Machine {
             | Operand::B1 => "the places of two different elements of a group, 2 bits each",
         };
         self.refuse_with_help(action, FindingKind::IllegalMultiplication, message, help)
-    }
-
-    fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
-        let kind = FindingKind::IllegalMultiplication;
-        let Ok(descriptor) = Descriptor::decode(bits) else {
-            let message = format!("the descriptor {bits:#018x} of {side} has bits set that no field has");
-            let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
-            return self.refuse_with_help(action, kind, message, help);
-        };
-        let into = descriptor.into_pattern();
-        if into != 0 {
-            let (place, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
-            let message = format!(
-                "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
-                 offset {base}"
-            );
-            let party = self.diagnostics.party(action);
-            self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
-        }
-        Ok(descriptor)
-    }
-
-    /// All that an operand's descriptor names has to be shared memory and, where the start is in a
-    /// variable, that variable; and each chunk of it is another.
-    fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
-        let (start, side) = (matrix.descriptor.start, matrix.side);
-        let window = &self.memory.window;
-        if let Some(at) = matrix.chunks().find(|at| *at < window.start || at + CHUNK_BYTES > window.end) {
-            let message = format!(
-                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, of which a block has {:#x} up to {:#x}",
-                window.start, window.end
-            );
-            if at < window.start {
-                return self.refuse_with_help(action, FindingKind::OutOfBounds, message, RESERVED);
-            }
-            return self.refuse(action, FindingKind::OutOfBounds, message);
-        }
-        if let Some(at) = matrix.repeated() {
-            let Descriptor { leading, stride, .. } = matrix.descriptor;
-            let place = self.diagnostics.offset(at);
-            let message = format!(
-                "the descriptor of {side} leads to {place} more than once, with an LBO of {leading} bytes and an SBO of {stride}"
-            );
-            let party = self.diagnostics.party(action);
-            let finding = Finding::new(FindingKind::IllegalMultiplication, message).with(party);
-            self.report(finding.help(OFFSETS));
-        }
-        let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
-        let range = named.from..named.to;
-        if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
-            let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
-            let message = format!("the descriptor of {side} leads from {place} to {to}");
-            let party = self.diagnostics.party(action);
-            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
-        }
-        Ok(())
-    }
-
-    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with
-    /// and without one in a chunk that the pattern does not move. What threads or other copies have
-    /// written since is theirs to lay out.
-    fn check_pattern(&mut self, action: Action, matrix: Matrix) {
-        let Descriptor { swizzle, base_offset, .. } = matrix.descriptor;
-        if !self.order.is_checked() || base_offset != 0 {
-            return;
-        }
-        let shared = &self.memory.shared[action.who.block];
-        let other = matrix.chunks().find_map(|at| {
-            let loaded = shared.pattern(at)?;
-            let are_patterns = loaded.span().is_some() && swizzle.span().is_some();
-            let differs = loaded != swizzle && (are_patterns || loaded.permute(at) != swizzle.permute(at));
-            differs.then_some((at, loaded))
-        });
-        let Some((at, loaded)) = other else { return };
-        let place = self.diagnostics.offset(at);
-        let message = format!(
-            "the descriptor of {} has {}, but what it reads at {place} was loaded with {}",
-            matrix.side,
-            in_words(swizzle),
-            in_words(loaded)
-        );
-        let party = self.diagnostics.party(action);
-        self.report(Finding::new(FindingKind::SwizzleMismatch, message).with(party).help(SWIZZLES));
     }
 
     /// An operand is read from now on until `group` is known to be complete.

@@ -6,7 +6,7 @@ use tma_model::sync::{Epoch, Memory as FencedMemory};
 use super::operation::{AsyncOp, Part, SharedTarget, Source, Target, Unit};
 use crate::machine::diagnostics::Act;
 use crate::machine::index::{BlockRank, OperationId};
-use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, Stretch, Write};
+use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, Stretch, TileChunk, Write};
 use crate::machine::order::HappensBefore;
 use crate::machine::types::Action;
 
@@ -100,11 +100,11 @@ impl AsyncOp {
     ) -> Option<Clash> {
         let (view, shared) = (order.view(part.who), &mut memory.shared[target.rank]);
         let (write, mark) = (self.write(), Mark { step, line: self.issuer.site.ptx_line });
-        let pattern = self.pattern();
+        let tile = self.tile();
         let mut first = None;
-        self.units.for_each(part.units.clone(), |_, unit| {
+        self.units.for_each(part.units.clone(), |number, unit| {
             let at = target.place(&unit);
-            shared.lay_out(at, pattern);
+            shared.lay_out(at, tile.clone().map(|tile| TileChunk::new(tile, number)));
             if order.is_checked() {
                 let found = shared.shadow.write_async(at, unit.bytes, view, write, mark);
                 first = first.or(found);

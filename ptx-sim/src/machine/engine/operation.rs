@@ -13,11 +13,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tma_model::sync::{Access, AccessKind, Epoch, Issue, Proxy};
-use tma_model::{Interleave, Swizzle};
 
 use super::counters::CopyKind;
 use crate::machine::index::{BlockRank, ThreadId};
-use crate::machine::memory::SharedPlace;
+use crate::machine::memory::{LoadedTile, SharedPlace};
 use crate::machine::types::{Action, Actor, Combination};
 use crate::tensor_map::{TensorMap, UNIT, Walk};
 
@@ -194,11 +193,11 @@ impl AsyncOp {
         Action { who, site: self.issuer.site, does: self.kind.does().1 }
     }
 
-    /// How the tile that it moves is laid out, if it is a whole one and not interleaved.
-    pub(in crate::machine) fn pattern(&self) -> Option<Swizzle> {
+    /// The tile that it moves, if it is a whole one and not interleaved.
+    pub(in crate::machine) fn tile(&self) -> Option<Rc<LoadedTile>> {
         match &self.units {
-            Units::Box(TensorBox { map, .. }) if map.interleave == Interleave::None => Some(map.swizzle),
-            Units::Box(_) | Units::Line { .. } | Units::Lanes(_) => None,
+            Units::Box(TensorBox { map, .. }) => LoadedTile::of(map),
+            Units::Line { .. } | Units::Lanes(_) => None,
         }
     }
 

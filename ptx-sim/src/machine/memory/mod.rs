@@ -7,6 +7,7 @@ mod maps;
 mod shadow;
 mod shared;
 mod stores;
+mod tile;
 mod writes;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ pub(super) use maps::{MapMisuse, Maps};
 pub(super) use shadow::{Conflict, IN_FLIGHT, Mark, OPAQUE, Problem, Shadow};
 pub(super) use shared::{OutgoingCopy, POISON, SharedMemory};
 pub(super) use stores::{Store, Stretch, UnfinishedStores};
+pub(super) use tile::{LoadedTile, TileChunk};
 pub(super) use writes::{Write, Writes};
 
 use super::address::{Target, resolve};

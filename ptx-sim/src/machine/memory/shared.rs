@@ -1,10 +1,9 @@
 //! The shared memory of a block, and who of other blocks uses it.
 
-use tma_model::Swizzle;
 use tma_model::mma::CHUNK_BYTES;
 use tma_model::sync::{Component, Epoch, View};
 
-use super::Shadow;
+use super::{Shadow, TileChunk};
 use crate::machine::index::{Shape, ThreadId};
 use crate::machine::types::Actor;
 
@@ -17,9 +16,9 @@ pub(in crate::machine) const POISON: u8 = 0xff;
 pub(in crate::machine) struct SharedMemory {
     data: Vec<u8>,
     pub(in crate::machine) shadow: Shadow,
-    /// How the tensor copy into each chunk of 16 bytes has laid out its tile; none where another
+    /// What of its tile the tensor copy into each chunk of 16 bytes has brought; none where another
     /// asynchronous operation has written. Empty before the first.
-    patterns: Vec<Option<Swizzle>>,
+    tiles: Vec<Option<TileChunk>>,
     /// The last step in which each thread of another block was here, by clock component, and its
     /// PTX line; none before the first.
     visits: Vec<(u32, u32)>,
@@ -42,7 +41,7 @@ impl SharedMemory {
         Self {
             data: vec![POISON; whole as usize],
             shadow: Shadow::new(whole, Component::new(shape.all())),
-            patterns: Vec::new(),
+            tiles: Vec::new(),
             visits: Vec::new(),
             outgoing: Vec::new(),
         }
@@ -66,25 +65,24 @@ impl SharedMemory {
         &mut self.data[at as usize..][..bytes]
     }
 
-    /// An asynchronous operation writes to the chunk at `at`, of a tile that is laid out so, if it
-    /// is of one.
-    pub(in crate::machine) fn lay_out(&mut self, at: u32, pattern: Option<Swizzle>) {
-        if self.patterns.is_empty() {
-            if pattern.is_none() {
+    /// An asynchronous operation writes to the chunk at `at`: this of a tile, if it is of one.
+    pub(in crate::machine) fn lay_out(&mut self, at: u32, chunk: Option<TileChunk>) {
+        if self.tiles.is_empty() {
+            if chunk.is_none() {
                 return;
             }
-            self.patterns.resize(self.data.len().div_ceil(CHUNK_BYTES as usize), None);
+            self.tiles.resize(self.data.len().div_ceil(CHUNK_BYTES as usize), None);
         }
-        if let Some(chunk) = self.patterns.get_mut((at / CHUNK_BYTES) as usize) {
-            *chunk = pattern;
+        if let Some(place) = self.tiles.get_mut((at / CHUNK_BYTES) as usize) {
+            *place = chunk;
         }
     }
 
-    /// How the tile of the tensor copy that wrote the chunk at `at` is laid out; none if something
+    /// What of its tile the tensor copy has brought that wrote the chunk at `at`; none if something
     /// else has written there since.
-    pub(in crate::machine) fn pattern(&self, at: u32) -> Option<Swizzle> {
-        let pattern = (*self.patterns.get((at / CHUNK_BYTES) as usize)?)?;
-        self.shadow.is_copied_in(at, CHUNK_BYTES).then_some(pattern)
+    pub(in crate::machine) fn tile_chunk(&self, at: u32) -> Option<&TileChunk> {
+        let chunk = self.tiles.get((at / CHUNK_BYTES) as usize)?.as_ref()?;
+        self.shadow.is_copied_in(at, CHUNK_BYTES).then_some(chunk)
     }
 
     /// A thread of another block uses this memory, in a step of its own.

@@ -115,6 +115,16 @@ impl Matrix {
         }
     }
 
+    /// Chunks of a line.
+    pub(in crate::machine) const fn width(&self) -> u32 {
+        self.counts().1
+    }
+
+    /// The bytes from 8 lines to the next, and from a panel to the next.
+    pub(in crate::machine) const fn steps(&self) -> [u32; 2] {
+        self.descriptor.steps(self.major)
+    }
+
     /// A chunk that it leads to more than once.
     pub(in crate::machine) fn repeated(&self) -> Option<u32> {
         self.descriptor.repeated(self.major, self.counts().into())

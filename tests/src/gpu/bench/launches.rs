@@ -24,8 +24,8 @@ pub const CONTESTANTS: &[&str] = &["typed", "bare"];
 /// Those of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
-    let src = device.zeros::<f16, 2>([128, 64])?;
-    let (mut typed_to, mut bare_to) = (device.zeros([128, 64])?, device.zeros::<f16, 2>([128, 64])?);
+    let src = device.zeros::<f16, 2>([32, 256])?;
+    let (mut typed_to, mut bare_to) = (device.zeros([32, 256])?, device.zeros::<f16, 2>([32, 256])?);
     let arguments = [Arg::map(src.view()), Arg::map_mut(bare_to.view_mut())];
     let prepared = prepare(&stream, &tma_copy::SPEC, Grid::x(1), &arguments)?;
 

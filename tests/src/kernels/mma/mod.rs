@@ -4,6 +4,7 @@
 //! Inputs are small integers, so that each sum is exact whatever the order.
 
 mod epilogues;
+mod fragments;
 mod integers;
 mod layouts;
 mod operands;
@@ -17,12 +18,13 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// What is checked here.
-pub const CASES: [&[Case]; 11] = [
+pub const CASES: [&[Case]; 12] = [
     types::CASES,
     operands::CASES,
     layouts::CASES,
     integers::CASES,
     epilogues::CASES,
+    fragments::CASES,
     sparse::CASES,
     stops::CASES,
     warp::CASES[0],

@@ -78,7 +78,7 @@ fn group<E: Scalar>() -> [usize; 2] {
 
 /// A matrix of rows of `k` elements, of which half are zero, and for each group of its elements the
 /// four bits that tell which.
-fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>, Vec<u32>) {
+pub(super) fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>, Vec<u32>) {
     const PAIRS: [u32; 6] = [0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110];
     let [of, _] = group::<E>();
     let mut matrix = inputs::<E>(seed, rows * k);
@@ -100,7 +100,7 @@ fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>, Vec<u32>)
 }
 
 /// The elements that are there.
-fn compressed<E: Scalar>(matrix: &[i32], bits: &[u32]) -> Vec<i32> {
+pub(super) fn compressed<E: Scalar>(matrix: &[i32], bits: &[u32]) -> Vec<i32> {
     let [of, _] = group::<E>();
     let there = |(elements, four): (&[i32], &u32)| -> Vec<i32> {
         let places = if of == 2 { vec![four >> 1 & 1] } else { vec![four & 3, four >> 2] };
@@ -110,7 +110,7 @@ fn compressed<E: Scalar>(matrix: &[i32], bits: &[u32]) -> Vec<i32> {
 }
 
 /// The registers of metadata: for each 64 rows, `registers` of 128 threads each.
-fn registers<E: Scalar>(bits: &[u32], rows: usize, registers: usize) -> Vec<u32> {
+pub(super) fn registers<E: Scalar>(bits: &[u32], rows: usize, registers: usize) -> Vec<u32> {
     let groups = bits.len() / rows;
     let is_narrow = size_of::<E>() == 1;
     let bits_at = |row: usize, group: usize| bits.get(row * groups + group).copied().unwrap_or_default();

@@ -9,13 +9,17 @@ const VARIABLE: &str = "TMA_HINTS";
 
 const HINT: &str = "\
 hint: the simulator was compiled without optimisation, and takes some twelve times as long as it could. To optimise
-      it also in debug builds, write into the Cargo.toml of the workspace (`TMA_HINTS=off` silences this hint):
+      it also in debug builds, and the compiler of kernels with it, write into the Cargo.toml of the workspace
+      (`TMA_HINTS=off` silences this hint):
 
       [profile.dev.package.ptx-sim]
       opt-level = 3
       debug = \"line-tables-only\"
       [profile.dev.package.tma-model]
       opt-level = 3
+      debug = \"line-tables-only\"
+      [profile.dev.package.tma-codegen]
+      opt-level = 1
       debug = \"line-tables-only\"
 ";
 

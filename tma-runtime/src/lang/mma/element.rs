@@ -1,6 +1,7 @@
 //! Element types: which ones tensor cores multiply, sum and convert.
 
-use crate::lang::{TileElement, bf16, e4m3, e5m2, f16, sealed::Sealed, tf32};
+use super::WarpElement;
+use crate::lang::{bf16, e4m3, e5m2, f16, sealed::Sealed, tf32};
 
 /// The element of an [`Accumulator`](super::Accumulator): `f32`, `f16` or `i32`.
 ///
@@ -20,7 +21,7 @@ pub trait AccumulatorElement: Sealed + Copy {}
     label = "not the element of an operand",
     note = "they multiply f16, bf16, tf32, e4m3, e5m2, i8 and u8; for f32 data, load tiles of tf32"
 )]
-pub trait MatrixElement: TileElement + Sealed {}
+pub trait MatrixElement: WarpElement + Sealed {}
 
 /// The element of an operand that can be [negated](super::Negated): every
 /// [float](MatrixElement).

@@ -2,19 +2,27 @@
 
 use std::marker::PhantomData;
 
-use super::MatrixElement;
-use crate::lang::sealed::Sealed;
+use super::{MatrixElement, WarpSource};
+use crate::lang::{device_only, sealed::Sealed};
 
-/// A left operand of M × K elements in the registers of a warpgroup, made by
-/// [`Accumulator::pack`](super::Accumulator::pack).
+/// A left operand of M × K elements in the registers of a warpgroup, packed from an accumulator by
+/// [`Accumulator::pack`](super::Accumulator::pack) or loaded from a tile by
+/// [`load`](Fragment::load). M is a multiple of 64; K is a multiple of 32 bytes of elements.
 ///
-/// Each thread holds M / 64 · K / 4 registers of two 16-bit elements, the elements that it held in
-/// the accumulator: nothing is exchanged between threads. Source: PTX ISA, "Register Fragments for
-/// wgmma.mma_async.m64nNk16".
+/// # Elements
+///
+/// Each thread holds M / 64 · K · 8 / 32 bytes in registers of 32 bits. Of each 64 rows, warp `w` of
+/// the warpgroup has the 16 from `16 * w` on, as a [`WarpLeft`](super::WarpLeft): of 32 bytes of a
+/// row, lane `l` has the 4 bytes `4 * (l % 4)` and those after, and the 4 that are 16 further, of
+/// rows `l / 4` and `l / 4 + 8`. Of 16-bit elements these are the elements that the thread holds of
+/// an accumulator, so `pack` exchanges nothing between threads. Source: PTX ISA, "Register Fragments
+/// for wgmma.mma_async.m64nNk*".
+///
+/// # Used once
 ///
 /// The tensor cores read the registers while the product is in flight, so
 /// [`mma`](super::Accumulator::mma) takes the fragment for good; it is not `Copy`. For the next
-/// product, pack again.
+/// product, pack or load again.
 ///
 /// ```compile_fail,E0382
 /// # use tma_runtime::prelude::*;
@@ -31,3 +39,34 @@ use crate::lang::sealed::Sealed;
 pub struct Fragment<E: MatrixElement, const M: u32, const K: u32>(PhantomData<E>);
 
 impl<E: MatrixElement, const M: u32, const K: u32> Sealed for Fragment<E, M, K> {}
+
+/// # Loads
+impl<E: MatrixElement, const M: u32, const K: u32> Fragment<E, M, K> {
+    /// Loads M rows and K columns of `tile`, from row and column `at` on. With `tile.t()` they are
+    /// rows and columns of the transposed tile. The swizzle is undone. All threads of the warpgroup
+    /// call it, with the same arguments.
+    ///
+    /// Where a left operand is in shared memory, the tensor cores read it from there themselves:
+    /// load it where it is used for several products while its tile is filled again, or where its
+    /// layout is one that they do not read. It is read as by
+    /// [`WarpLeft::load`](super::WarpLeft::load), with the same rules for `at`.
+    ///
+    /// PTX: `ldmatrix.sync.aligned.m8n8.x4.shared.b16`, with `.trans` for `tile.t()` (PTX ISA,
+    /// "ldmatrix").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # type A = Tile<e4m3, Shape2<64, 128>, Swizzle128>;
+    /// # type B = Tile<e4m3, Shape2<64, 64>, Swizzle64>;
+    /// # fn kernel(a: A, b: Stages<B, 2>) {
+    /// let mut sum = Accumulator::<f32, 64, 64>::zero();
+    /// let mut flight = sum.mma(Fragment::<e4m3, 64, 64>::load(a, [0, 0]), b[0], ());
+    /// flight.mma(Fragment::<e4m3, 64, 64>::load(a, [0, 64]), b[1], ());
+    /// flight.wait();
+    /// # }
+    /// ```
+    #[doc(alias = "ldmatrix")]
+    pub fn load<X: WarpSource<E>>(tile: X, at: [u32; 2]) -> Self {
+        device_only()
+    }
+}

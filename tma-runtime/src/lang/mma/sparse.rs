@@ -103,12 +103,12 @@ impl<E: MatrixElement, const M: u32, const HALF: u32> Fragment<E, M, HALF> {
     /// there: of each group of four elements of a row two, in their order. The others are zero. The
     /// right operand has all K.
     ///
-    /// `metadata` is that of [`Tile::sparse`], of 16-bit elements: M / 64 · K / 64 registers. The
-    /// fragment keeps its layout, that of a dense one of K / 2 columns: thread by thread, column
-    /// `j` of the accumulator that was packed is the `j`-th element that is there.
+    /// `metadata` is that of [`Tile::sparse`], for the fragment's elements. The fragment keeps its
+    /// layout, that of a dense one of K / 2 columns: column `j` of the accumulator that was packed,
+    /// or of the tile that was loaded, is the `j`-th element that is there.
     ///
     /// PTX: `wgmma.mma_async.sp` with A in registers (PTX ISA, "wgmma.mma_async.sp", "Register
-    /// Fragments for wgmma.mma_async.sp.m64nNk32").
+    /// Fragments for wgmma.mma_async.sp.m64nNk*").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;

@@ -6,7 +6,7 @@ mod polls;
 use std::collections::{HashMap, HashSet};
 
 use super::slice::Slice;
-use crate::ir::{Block, Expr, For, Kernel, Label, Stmt, StmtId, StmtKind, visit};
+use crate::ir::{Block, Expr, Flow, For, Kernel, Label, Loop, Stmt, StmtId, Until, visit};
 
 /// The steps of a kernel.
 #[derive(Debug)]
@@ -202,8 +202,9 @@ impl<'k> Flat<'k> {
     }
 
     fn stmt(&mut self, stmt: &'k Stmt) {
-        match &stmt.kind {
-            StmtKind::If { condition, then, otherwise } => {
+        match stmt.flow() {
+            Flow::On | Flow::Trap => _ = self.push(Op::Do(stmt)),
+            Flow::If(condition, [then, otherwise]) => {
                 let ends = match (leaves(then), leaves(otherwise)) {
                     (true, _) => Ends::Then,
                     (false, true) => Ends::Otherwise,
@@ -216,7 +217,7 @@ impl<'k> Flat<'k> {
                 self.block(otherwise);
                 self.set_otherwise(over);
             }
-            StmtKind::Match { value, arms, otherwise } => {
+            Flow::Match(value, arms, otherwise) => {
                 let choose = self.push(Op::Choose { stmt, value, arms: vec![], otherwise: 0 });
                 let (mut targets, mut ends) = (vec![], vec![]);
                 for arm in arms {
@@ -231,74 +232,34 @@ impl<'k> Flat<'k> {
                 self.block(otherwise);
                 ends.into_iter().for_each(|end| self.set_otherwise(end));
             }
-            StmtKind::Loop { label, body } => {
-                self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
-                self.repeat(stmt, *label, |flat| flat.block(body));
+            Flow::Loop(Loop { until: Until::Counted(inner), .. }) => self.count(stmt, inner),
+            Flow::Loop(Loop { label, until: Until::Never, body }) => {
+                self.repeat(stmt, label, |flat| flat.block(body));
             }
-            StmtKind::While { label, header, condition, body } => {
-                self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
-                self.repeat(stmt, *label, |flat| {
+            Flow::Loop(Loop { label, until: Until::Fails(header, condition), body }) => {
+                self.repeat(stmt, label, |flat| {
                     flat.block(header);
                     let ends = Ends::Otherwise;
                     let branch = flat.push(Op::Branch { stmt, condition, otherwise: 0, ends });
                     flat.block(body);
-                    flat.leave(Exit::Next(*label));
+                    flat.leave(Exit::Next(label));
                     flat.set_otherwise(branch);
-                    flat.leave(Exit::Behind(*label));
+                    flat.leave(Exit::Behind(label));
                 });
             }
-            StmtKind::For(inner) => self.count(stmt, inner),
-            StmtKind::Labelled { label, body } => {
+            Flow::Labelled(label, body) => {
                 self.block(body);
-                self.here(Exit::Behind(*label));
+                self.here(Exit::Behind(label));
             }
-            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Exit::Behind(*label)),
-            StmtKind::Continue(label) => self.leave(Exit::Next(*label)),
-            StmtKind::Return => self.leave(Exit::End),
-            StmtKind::Assign { .. }
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::LoadFragment(_)
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Warp { .. }
-            | StmtKind::Trap
-            | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => _ = self.push(Op::Do(stmt)),
+            Flow::Behind(label) => self.leave(Exit::Behind(label)),
+            Flow::Next(label) => self.leave(Exit::Next(label)),
+            Flow::End => self.leave(Exit::End),
         }
     }
 
+    /// A loop without a counter.
     fn repeat(&mut self, stmt: &'k Stmt, label: Label, body: impl FnOnce(&mut Self)) {
+        self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
         self.loops.push(stmt.id);
         self.push(Op::Enter(stmt.id));
         self.here(Exit::Next(label));
@@ -330,8 +291,5 @@ impl<'k> Flat<'k> {
 
 /// Whether a block ends by leaving the loop.
 fn leaves(block: &Block) -> bool {
-    block
-        .stmts
-        .last()
-        .is_some_and(|stmt| matches!(stmt.kind, StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return))
+    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Behind(_) | Flow::End))
 }

@@ -90,11 +90,12 @@ impl Memory {
                 return clash;
             }
             let old = std::mem::replace(&mut last.region, Region::Some(0..0));
-            if let Some(joined) = old.joined(&new.region) {
-                last.region = joined;
+            let joined = old.joined(&new.region);
+            let is_joined = joined.is_ok();
+            last.region = joined.unwrap_or_else(|apart| apart);
+            if is_joined {
                 return clash;
             }
-            last.region = old;
         }
         self.records.push(new);
         clash
@@ -129,7 +130,7 @@ fn between(view: &View, me: Component, old: &Record, new: &Record) -> Option<(Ha
     let requirement = old.access.before(new.access);
     let by_group = old.step.component() == me;
     if let Some(hazard) = requirement.missing(old.step, view, Fenced::Shared) {
-        let overlap = new.region.overlaps(new.threads, &old.region, old.threads);
+        let overlap = new.region.overlaps(&old.region);
         return (overlap != Overlap::No).then_some((hazard, overlap == Overlap::Yes));
     }
     if by_group && new.threads > 1 && requirement != Requirement::Nothing {

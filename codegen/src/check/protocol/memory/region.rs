@@ -1,6 +1,5 @@
 //! Bytes of shared memory that an access touches, and whether two accesses touch the same.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -14,9 +13,8 @@ pub(in crate::check::protocol) enum Region {
     All(Rc<[Range<u32>]>),
     /// So many bytes from an address of each thread on.
     Each(Lanes<u32>, u32),
-    /// So many bytes from each of these addresses on, which are multiples of the bytes: each by one
-    /// thread, whose number in its group is beside it.
-    Many(Rc<BTreeMap<u32, usize>>, u32, Range<u32>),
+    /// Elements by many threads, each by one of them.
+    Many(Rc<Owners>),
     /// Each thread of this warpgroup its own part, together all of these. Two accesses to the same
     /// bytes with the same number of rows share them out alike.
     Shared { range: Range<u32>, rows: u32, warpgroup: u32 },
@@ -30,6 +28,113 @@ pub(in crate::check::protocol) enum Overlap {
     No,
     Maybe,
     Yes,
+}
+
+/// Of each element of a range of memory the thread that touches it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::check::protocol) struct Owners {
+    /// Of an element.
+    bytes: u32,
+    /// The number of the first element, from address 0 on.
+    first: u32,
+    /// From the first element to the last one that anybody touches: one more than the number of the
+    /// thread in its group.
+    owners: Vec<u32>,
+}
+
+/// The owner of elements that no thread touches: zero, since memory is zero when it is new.
+const NOBODY: u32 = 0;
+/// The owner of elements that more than one thread touches.
+const SEVERAL: u32 = u32::MAX;
+
+impl Owners {
+    /// Of elements of so many bytes, nobody's.
+    fn new(bytes: u32) -> Self {
+        Self { bytes, first: 0, owners: vec![] }
+    }
+
+    fn hull(&self) -> Range<u32> {
+        let last = self.first + self.owners.len() as u32;
+        self.first * self.bytes..last * self.bytes
+    }
+
+    /// So many bytes from each of these addresses on, which are multiples of an element's, by one
+    /// thread each.
+    fn extend(&mut self, all: &[u32], size: u32) {
+        let hull = hull_of(all, size);
+        let (least, end) = (hull.start / self.bytes, hull.end / self.bytes);
+        if self.owners.is_empty() {
+            self.first = least;
+            self.owners = vec![NOBODY; (end - least) as usize];
+        }
+        if least < self.first {
+            let more = (self.first - least) as usize;
+            self.owners.splice(..0, std::iter::repeat_n(NOBODY, more));
+            self.first = least;
+        }
+        let len = (end - self.first) as usize;
+        if len > self.owners.len() {
+            self.owners.resize(len, NOBODY);
+        }
+        let elements = (size / self.bytes) as usize;
+        for (&at, me) in all.iter().zip(1..) {
+            let mut place = (at / self.bytes - self.first) as usize;
+            let end = place + elements;
+            while place < end {
+                let owner = self.owners[place];
+                self.owners[place] = if owner == NOBODY || owner == me { me } else { SEVERAL };
+                place += 1;
+            }
+        }
+    }
+
+    /// Whether any element that has bytes of `range` has another owner than this one; any owner where
+    /// this one is nobody.
+    fn has_other(&self, range: &Range<u32>, me: u32) -> bool {
+        let place = |number: u32| (number.saturating_sub(self.first) as usize).min(self.owners.len());
+        let (start, end) = (place(range.start / self.bytes), place(range.end.div_ceil(self.bytes)));
+        let owners = self.owners.get(start..end).unwrap_or_default();
+        owners.iter().any(|&owner| owner != NOBODY && (owner != me || owner == SEVERAL))
+    }
+
+    /// What is touched, and its owners.
+    pub(in crate::check::protocol) fn each(&self) -> impl Iterator<Item = (Range<u32>, u32)> {
+        let owned = self.owners.iter().zip(self.first..).filter(|(owner, _)| **owner != NOBODY);
+        owned.map(|(owner, number)| (number * self.bytes..(number + 1) * self.bytes, *owner))
+    }
+}
+
+/// Which threads of two accesses are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// All, since they are of different groups.
+    All,
+    /// Those of a group with its others.
+    Others,
+}
+
+impl Who {
+    /// The owner that one is not compared with.
+    fn but(self, me: u32) -> u32 {
+        match self {
+            Self::All => NOBODY,
+            Self::Others => me,
+        }
+    }
+}
+
+/// What so many bytes from each address on lie in.
+fn hull_of(all: &[u32], bytes: u32) -> Range<u32> {
+    let Some(&first) = all.first() else { return 0..0 };
+    let (mut least, mut greatest) = (first, first);
+    for &at in all {
+        if at < least {
+            least = at;
+        } else if at > greatest {
+            greatest = at;
+        }
+    }
+    least..greatest + bytes
 }
 
 fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
@@ -50,32 +155,9 @@ impl Region {
                 start..ranges.iter().map(|range| range.end).max().unwrap_or(0)
             }
             Self::Each(Lanes::Same(at), bytes) => *at..*at + bytes,
-            Self::Each(Lanes::Each(all), bytes) => {
-                let start = all.iter().copied().min().unwrap_or(0);
-                start..all.iter().copied().max().unwrap_or(0) + bytes
-            }
-            Self::Many(_, _, range) | Self::Shared { range, .. } | Self::Some(range) => range.clone(),
-        }
-    }
-
-    /// The ranges that a thread certainly touches; none where that is not known.
-    fn of_lane(&self, lane: usize) -> Option<Vec<Range<u32>>> {
-        match self {
-            Self::All(ranges) => Some(ranges.to_vec()),
-            Self::Each(at, bytes) => at.get(lane).map(|at| {
-                let range = at..at + bytes;
-                Vec::from([range])
-            }),
-            Self::Many(..) | Self::Shared { .. } | Self::Some(_) => None,
-        }
-    }
-
-    /// How many differ in what they touch.
-    fn lanes(&self, threads: usize) -> usize {
-        match self {
-            Self::All(_) | Self::Each(Lanes::Same(_), _) => threads.min(2),
-            Self::Each(Lanes::Each(all), _) => all.len(),
-            Self::Many(..) | Self::Shared { .. } | Self::Some(_) => threads,
+            Self::Each(Lanes::Each(all), bytes) => hull_of(all, *bytes),
+            Self::Many(owners) => owners.hull(),
+            Self::Shared { range, .. } | Self::Some(range) => range.clone(),
         }
     }
 
@@ -87,13 +169,8 @@ impl Region {
         }
     }
 
-    /// Whether this, of so many threads, touches bytes that the other, of others, touches.
-    pub(in crate::check::protocol) fn overlaps(
-        &self,
-        threads: usize,
-        other: &Self,
-        others: usize,
-    ) -> Overlap {
+    /// Whether a thread touches bytes that one of another group touches in the other access.
+    pub(in crate::check::protocol) fn overlaps(&self, other: &Self) -> Overlap {
         if !meet(&self.hull(), &other.hull()) {
             return Overlap::No;
         }
@@ -117,14 +194,8 @@ impl Region {
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
                 Overlap::Maybe
             }
-            (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
-                other.touches(owners, *bytes, |_, _| true)
-            }
-            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
-                let (mine, theirs) = (self.lanes(threads), other.lanes(others));
-                let pairs = (0..mine).flat_map(|a| (0..theirs).map(move |b| (a, b)));
-                self.any(other, pairs)
-            }
+            (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::All),
+            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::All),
         }
     }
 
@@ -154,123 +225,94 @@ impl Region {
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
                 Overlap::Maybe
             }
-            (Self::Many(owners, bytes, _), other) | (other, Self::Many(owners, bytes, _)) => {
-                other.touches(owners, *bytes, |one, two| one != two)
-            }
-            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
-                let pairs = (0..threads).flat_map(|a| (0..threads).map(move |b| (a, b)));
-                self.any(other, pairs.filter(|(a, b)| a != b))
-            }
+            (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::Others),
+            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::Others),
         }
     }
 
-    /// Whether a thread touches what another one owns, of those pairs of threads that count.
-    fn touches(
-        &self,
-        owners: &BTreeMap<u32, usize>,
-        bytes: u32,
-        counts: impl Fn(Option<usize>, Option<usize>) -> bool,
-    ) -> Overlap {
-        let owned = |start: u32, end: u32, lane: Option<usize>| {
-            let first = start / bytes * bytes;
-            let mut starts = (first..end).step_by(bytes.max(1) as usize);
-            starts.any(|start| owners.get(&start).is_some_and(|owner| counts(lane, Some(*owner))))
-        };
+    /// Whether a thread touches what another one owns.
+    fn touches(&self, owners: &Owners, who: Who) -> Overlap {
         let found = match self {
-            Self::All(ranges) => ranges.iter().any(|range| owned(range.start, range.end, None)),
-            Self::Each(Lanes::Same(at), size) => owned(*at, at + size, None),
+            Self::All(ranges) => ranges.iter().any(|range| owners.has_other(range, NOBODY)),
+            Self::Each(Lanes::Same(at), size) => owners.has_other(&(*at..*at + size), NOBODY),
             Self::Each(Lanes::Each(all), size) => {
-                all.iter().enumerate().any(|(lane, at)| owned(*at, at + size, Some(lane)))
+                all.iter().zip(1..).any(|(at, me)| owners.has_other(&(*at..*at + size), who.but(me)))
             }
-            Self::Many(others, size, _) => others.iter().any(|(at, lane)| owned(*at, at + size, Some(*lane))),
+            Self::Many(others) => others.each().any(|(range, me)| owners.has_other(&range, who.but(me))),
             Self::Shared { .. } | Self::Some(_) => return Overlap::Maybe,
         };
         if found { Overlap::Yes } else { Overlap::No }
     }
 
-    /// This and further addresses of a group's threads together; none if they have to stay apart.
-    pub(in crate::check::protocol) fn joined(&self, more: &Self) -> Option<Self> {
-        let Self::Each(Lanes::Each(all), bytes) = more else { return None };
-        if all.iter().any(|at| !at.is_multiple_of(*bytes)) {
-            return None;
+    /// This and further addresses of a group's threads together; this alone if they have to stay
+    /// apart.
+    pub(in crate::check::protocol) fn joined(self, more: &Self) -> Result<Self, Self> {
+        let Self::Each(Lanes::Each(all), bytes) = more else { return Err(self) };
+        let is_aligned = |all: &[u32]| all.iter().all(|at| at.is_multiple_of(*bytes));
+        if !is_aligned(all) {
+            return Err(self);
         }
         let mut owners = match self {
-            Self::Many(owners, same, _) if same == bytes => Rc::clone(owners),
-            Self::Each(Lanes::Each(first), same)
-                if same == bytes && first.iter().all(|at| at.is_multiple_of(*bytes)) =>
-            {
-                Rc::new(first.iter().copied().zip(0..).collect())
+            Self::Many(owners) if owners.bytes == *bytes => owners,
+            Self::Each(Lanes::Each(first), same) if same == *bytes && is_aligned(&first) => {
+                let mut owners = Owners::new(*bytes);
+                owners.extend(&first, *bytes);
+                Rc::new(owners)
             }
             Self::Many(..) | Self::Each(..) | Self::All(_) | Self::Shared { .. } | Self::Some(_) => {
-                return None;
+                return Err(self);
             }
         };
-        let (one, two) = (self.hull(), more.hull());
-        Rc::make_mut(&mut owners).extend(all.iter().copied().zip(0..));
-        Some(Self::Many(owners, *bytes, one.start.min(two.start)..one.end.max(two.end)))
+        Rc::make_mut(&mut owners).extend(all, *bytes);
+        Ok(Self::Many(owners))
     }
 
-    fn any(&self, other: &Self, mut pairs: impl Iterator<Item = (usize, usize)>) -> Overlap {
-        if let (Self::Each(Lanes::Each(mine), size), Self::Each(Lanes::Each(theirs), other_size)) =
+    /// Whether two threads touch the same bytes, of accesses whose bytes are known of each thread.
+    fn meets(&self, other: &Self, who: Who) -> Overlap {
+        if let (Self::Each(Lanes::Each(all), bytes), one) | (one, Self::Each(Lanes::Each(all), bytes)) =
             (self, other)
         {
-            return any_of_sorted((mine, *size), (theirs, *other_size), pairs);
+            let is_aligned = all.iter().all(|at| at.is_multiple_of(*bytes));
+            let mut owners = Owners::new(if is_aligned { *bytes } else { 1 });
+            owners.extend(all, *bytes);
+            return one.touches(&owners, who);
         }
-        let found = pairs.any(|(a, b)| {
-            let (Some(mine), Some(theirs)) = (self.of_lane(a), other.of_lane(b)) else { return false };
-            mine.iter().any(|one| theirs.iter().any(|two| meet(one, two)))
-        });
+        // All threads touch the same.
+        let (mine, theirs) = (self.ranges(), other.ranges());
+        let found = mine.iter().any(|one| theirs.iter().any(|two| meet(one, two)));
         if found { Overlap::Yes } else { Overlap::No }
     }
-}
 
-/// Whether two of many addresses are as near as this. Where no two are, which is the rule, a search
-/// in order finds out without a look at every pair.
-fn any_of_sorted(
-    (mine, size): (&[u32], u32),
-    (theirs, other_size): (&[u32], u32),
-    mut pairs: impl Iterator<Item = (usize, usize)>,
-) -> Overlap {
-    let mut sorted: Vec<(u32, usize)> = theirs.iter().copied().zip(0..).collect();
-    sorted.sort_unstable();
-    let near = |(a, &at): (usize, &u32)| {
-        let first = sorted.partition_point(|(other, _)| other + other_size <= at);
-        let near = sorted[first..].iter().take_while(|(other, _)| *other < at + size);
-        near.filter(|(_, b)| *b != a).count() > 0
-    };
-    if !mine.iter().enumerate().any(near) {
-        // Only threads that meet themselves are left.
-        let same = mine
-            .iter()
-            .zip(theirs)
-            .enumerate()
-            .find(|(_, (a, b))| meet(&(**a..**a + size), &(**b..**b + other_size)));
-        let Some((lane, _)) = same else { return Overlap::No };
-        return if pairs.any(|pair| pair == (lane, lane)) { Overlap::Yes } else { Overlap::No };
+    fn ranges(&self) -> Vec<Range<u32>> {
+        if let Self::All(ranges) = self { ranges.to_vec() } else { vec![self.hull()] }
     }
-    let found = pairs.any(|(a, b)| match (mine.get(a), theirs.get(b)) {
-        (Some(a), Some(b)) => meet(&(*a..*a + size), &(*b..*b + other_size)),
-        (Some(_) | None, _) => false,
-    });
-    if found { Overlap::Yes } else { Overlap::No }
 }
 
-/// Where an element of a tile lies in it, in bytes: all dimensions but the innermost taken as rows.
-/// As `lower/tile.rs` computes it.
-pub(in crate::check::protocol) fn element_offset(tile: &TileType, at: &[u32]) -> Option<u32> {
-    let (&column, outer) = at.split_last()?;
-    let inside = at.iter().zip(&tile.extents).all(|(at, extent)| at < extent);
-    if !inside || at.len() != tile.extents.len() {
+/// Where elements of a tile lie in it, in bytes: all dimensions but the innermost taken as rows. As
+/// `lower/tile.rs` computes it.
+pub(in crate::check::protocol) fn element_offsets(tile: &TileType, at: &[Lanes<u32>]) -> Option<Lanes<u32>> {
+    let ((column, outer), (width, extents)) = (at.split_last()?, tile.extents.split_last()?);
+    if outer.len() != extents.len() {
         return None;
     }
-    let row = outer.iter().zip(&tile.extents).fold(0, |row, (at, extent)| row * extent + at);
-    let pitch = u32::try_from(tile.row_pitch()).ok()?;
-    let (row, column) = (row * pitch, column * tile.element.bytes());
-    if tile.panels() == 1 {
-        return Some(swizzled(tile.swizzle, row, column));
+    let mut row = Lanes::Same(0);
+    for (at, extent) in outer.iter().zip(extents) {
+        row = row.zip(at, |row, at| (at < *extent).then_some(row * extent + at))?;
     }
+    let pitch = u32::try_from(tile.row_pitch()).ok()?;
     let panel = u32::try_from(tile.panel_bytes()).ok()?;
-    Some(column / pitch * panel + swizzled(tile.swizzle, row, column % pitch))
+    let (bytes, is_one_panel) = (tile.element.bytes(), tile.panels() == 1);
+    row.zip(column, |row, column| {
+        if column >= *width {
+            return None;
+        }
+        let (row, column) = (row * pitch, column * bytes);
+        Some(if is_one_panel {
+            swizzled(tile.swizzle, row, column)
+        } else {
+            column / pitch * panel + swizzled(tile.swizzle, row, column % pitch)
+        })
+    })
 }
 
 fn swizzled(swizzle: TileSwizzle, row: u32, column: u32) -> u32 {

@@ -225,9 +225,10 @@ fn region(region: &Region, into: &mut Vec<u32>) {
             into.extend([2, *bytes, all.len() as u32]);
             into.extend(all.iter());
         }
-        Region::Many(owners, bytes, range) => {
-            into.extend([3, *bytes, range.start, range.end, owners.len() as u32]);
-            owners.iter().for_each(|(at, lane)| into.extend([*at, *lane as u32]));
+        Region::Many(owners) => {
+            let range = region.hull();
+            into.extend([3, range.start, range.end, owners.each().count() as u32]);
+            owners.each().for_each(|(range, lane)| into.extend([range.start, lane]));
         }
         Region::Shared { range, rows, warpgroup } => {
             into.extend([4, range.start, range.end, *rows, *warpgroup]);

@@ -29,6 +29,7 @@ use super::quick::QuickSet;
 use super::run::{Choices, Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
+use crate::ir::StmtId;
 
 /// What became of an attempt.
 #[derive(Debug)]
@@ -173,11 +174,11 @@ fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
 fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     let is_behind = |a: &Agent, b: &Agent| statics.is_behind(a.at, loops(a), loops(b));
-    let turns = |agent: &Agent| agent.turns.iter().map(|(_, turn)| *turn).collect::<Vec<_>>();
+    let turns = |(_, turn): &(StmtId, u32)| *turn;
     match (is_behind(a, b), is_behind(b, a)) {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
-        (true, true) | (false, false) => turns(a).cmp(&turns(b)),
+        (true, true) | (false, false) => a.turns.iter().map(turns).cmp(b.turns.iter().map(turns)),
     }
 }
 

@@ -8,9 +8,7 @@
 pub(super) mod linear;
 mod node;
 
-use std::collections::HashMap;
-
-use self::node::operands_of;
+use self::node::each_operand;
 pub(super) use self::node::{Given, Known, Node, Symbol, Term};
 use crate::check::protocol::quick::QuickMap;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
@@ -34,7 +32,25 @@ pub(super) struct Terms {
 
 /// Where the small numbers of a type are kept, of those that count and point.
 fn shelf(scalar: Scalar) -> Option<usize> {
-    [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64].iter().position(|known| *known == scalar)
+    match scalar {
+        Scalar::U32 => Some(0),
+        Scalar::Usize => Some(1),
+        Scalar::I32 => Some(2),
+        Scalar::U64 => Some(3),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::I64
+        | Scalar::F16
+        | Scalar::Bf16
+        | Scalar::F32
+        | Scalar::F64
+        | Scalar::Tf32
+        | Scalar::E4m3
+        | Scalar::E5m2 => None,
+    }
 }
 
 /// Numbers below this are small.
@@ -80,10 +96,11 @@ impl Terms {
             return term;
         }
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let numbered =
-            key.0.given().is_some() || operands_of(&key.0).iter().any(|&operand| self.is_numbered(operand));
-        let size = |of: Term| self.sizes.get(of.0 as usize).copied().unwrap_or(0);
-        let size = operands_of(&key.0).into_iter().map(size).fold(1, u32::saturating_add);
+        let (mut numbered, mut size) = (key.0.given().is_some(), 1_u32);
+        each_operand(&key.0, |operand| {
+            numbered |= self.is_numbered(operand);
+            size = size.saturating_add(self.sizes[operand.0 as usize]);
+        });
         self.sizes.push(size);
         self.numbered.push(numbered);
         self.nodes.push(key.clone());
@@ -136,13 +153,14 @@ impl Terms {
     /// wraps.
     fn small(&mut self, op: BinaryOp, a: Term, b: Term, scalar: Scalar) -> Option<Term> {
         let shelf = shelf(scalar)?;
-        let (Node::Known(Known::Int(a)), Node::Known(Known::Int(b))) = (self.node(a), self.node(b)) else {
-            return None;
+        let of = |term| {
+            if let Node::Known(Known::Int(number @ 0..SMALL)) = self.node(term) {
+                Some(*number as usize)
+            } else {
+                None
+            }
         };
-        let (a, b) = (usize::try_from(*a).ok()?, usize::try_from(*b).ok()?);
-        if a >= SMALL as usize || b >= SMALL as usize {
-            return None;
-        }
+        let (a, b) = (of(a)?, of(b)?);
         let number = match op {
             BinaryOp::Add => a + b,
             BinaryOp::Mul => a * b,
@@ -382,11 +400,13 @@ impl Terms {
 
     /// The terms that a term is made of.
     pub(super) fn operands(&self, term: Term) -> Vec<Term> {
-        operands_of(self.node(term))
+        let mut all = vec![];
+        each_operand(self.node(term), |operand| all.push(operand));
+        all
     }
 
     /// The value of a term if its symbols have these.
-    pub(super) fn evaluate(&self, term: Term, values: &HashMap<Term, i128>) -> Option<Known> {
+    pub(super) fn evaluate(&self, term: Term, values: &QuickMap<Term, i128>) -> Option<Known> {
         let of = |term: &Term| self.evaluate(*term, values).map(Known::value);
         let scalar = self.scalar(term);
         let result = match self.node(term) {

@@ -111,16 +111,18 @@ impl Known {
     }
 }
 
-/// The terms that a term is made of.
-pub(super) fn operands_of(node: &Node) -> Vec<Term> {
+/// Visits the terms that a term is made of.
+pub(super) fn each_operand(node: &Node, mut visit: impl FnMut(Term)) {
     match node {
-        Node::Known(_) => vec![],
-        Node::Symbol(Symbol::Read(_, index)) => vec![*index],
-        Node::Symbol(
+        Node::Known(_)
+        | Node::Symbol(
             Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_),
-        ) => vec![],
-        Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => vec![*a],
-        Node::Binary(_, a, b) => vec![*a, *b],
-        Node::Math(_, all) | Node::Integer(_, all) => all.clone(),
+        ) => {}
+        Node::Symbol(Symbol::Read(_, a)) | Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => visit(*a),
+        Node::Binary(_, a, b) => {
+            visit(*a);
+            visit(*b);
+        }
+        Node::Math(_, all) | Node::Integer(_, all) => all.iter().copied().for_each(visit),
     }
 }

@@ -7,7 +7,7 @@ use crate::diag::Code;
 use crate::diag::mistake::copy::Beside;
 use crate::diag::mistake::limits::{Turn, in_turns};
 use crate::diag::text::Text;
-use crate::ir::{AccumulatorType, Scalar, Span, TileType, WarpFragmentType, WarpMmaOp};
+use crate::ir::{AccumulatorType, LoadedType, Scalar, Span, TileType, WarpFragmentType, WarpMmaOp};
 use crate::limits::{THREAD_REGISTERS, WARP_THREADS};
 
 /// What a warp does not multiply, load or store.
@@ -26,9 +26,9 @@ pub(crate) enum MmaSync {
     /// A depth of an operand that is no multiple of an instruction's.
     OperandDepth(WarpFragmentType),
     /// An operand that takes more registers than a thread has.
-    OperandRegisters { ty: WarpFragmentType, registers: u64 },
+    OperandRegisters { ty: LoadedType, registers: u64 },
     /// An operand of other elements than the tile has.
-    LoadedElement { ty: WarpFragmentType, tile: Scalar },
+    LoadedElement { ty: LoadedType, tile: Scalar },
     /// A tile that is no matrix whose rows lie in whole chunks of 16 bytes.
     Tile(TileType),
     /// A tile whose elements are not transposed.

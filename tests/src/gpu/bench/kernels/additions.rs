@@ -6,16 +6,13 @@
 
 use tma_runtime::tma_module;
 
-/// Tiles of 16 KiB, with rows as long as those of `tma_copy_pipelined`.
+/// Tiles of `ROWS` × 128, with rows as long as those of `tma_copy_pipelined`.
 #[tma_module]
 pub mod add {
     use tma_runtime::prelude::*;
 
-    /// Rows of a tile.
-    pub const ROWS: u32 = 32;
     /// Columns of a tile.
     pub const COLS: u32 = 128;
-    type Piece = Tile<f32, Shape2<ROWS, COLS>>;
 
     /// The last block leaves the counters as it found them.
     #[tma_device]
@@ -27,16 +24,17 @@ pub mod add {
     }
 
     /// Adds each tile of `src` to that of `sum` in the L2 cache. If `AHEAD`, a tile of `sum` is
-    /// fetched into the cache when that of `src` is loaded.
-    #[tma_kernel(threads = 64, instances(four = <4, false>, six = <6, false>, ahead = <4, true>))]
-    pub fn add_by_reduction<const STAGES: u32, const AHEAD: bool>(
-        src: TensorMap<Piece>,
-        sum: TensorMap<Piece>,
+    /// fetched into the cache when that of `src` is loaded, to be evicted last: `docs/benchmarks.md`
+    /// tells what that gains.
+    #[tma_kernel(threads = 64, instances(four = <32, 4, false>, six = <32, 6, false>, ahead = <32, 4, true>, low = <16, 4, true>))]
+    pub fn add_by_reduction<const ROWS: u32, const STAGES: u32, const AHEAD: bool>(
+        src: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
+        sum: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
         work: Global<u32>,
         across: u32,
         tiles: u32,
     ) {
-        let ring: Pipeline<(Piece,), STAGES> = shared();
+        let ring: Pipeline<(Tile<f32, Shape2<ROWS, COLS>>,), STAGES> = shared();
         let numbers: SharedArray<u32, STAGES> = shared();
         if thread_idx().x == 0 {
             ring.init(1);
@@ -58,7 +56,7 @@ pub mod add {
                     break;
                 }
                 if AHEAD {
-                    sum.prefetch(at);
+                    sum.hint(l2_evict_last(1.0)).prefetch(at);
                 }
             }
             leave(work);
@@ -80,15 +78,16 @@ pub mod add {
     }
 
     /// Loads each tile of `src` and that of `sum`, adds them by eight warps, and stores the result.
-    #[tma_kernel(threads = 288, instances(three = <3>, four = <4>, six = <6>))]
-    pub fn add_in_threads<const STAGES: u32>(
-        src: TensorMap<Piece>,
-        sum: TensorMap<Piece>,
+    /// A thread adds `EACH` of a tile's elements.
+    #[tma_kernel(threads = 288, instances(three = <32, 16, 3>, four = <32, 16, 4>, low_four = <16, 8, 4>, low_six = <16, 8, 6>))]
+    pub fn add_in_threads<const ROWS: u32, const EACH: usize, const STAGES: u32>(
+        src: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
+        sum: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
         work: Global<u32>,
         across: u32,
         tiles: u32,
     ) {
-        let ring: Pipeline<(Piece, Piece), STAGES> = shared();
+        let ring: Pipeline<(Tile<f32, Shape2<ROWS, COLS>>, Tile<f32, Shape2<ROWS, COLS>>), STAGES> = shared();
         let numbers: SharedArray<u32, STAGES> = shared();
         if thread_idx().x == 0 {
             ring.init(1);
@@ -121,12 +120,12 @@ pub mod add {
             let mut tile = numbers.get(slot.stage());
             while tile < tiles {
                 // All is read before anything is written, so that no read waits for a write.
-                let mut sums = [0.0; 16];
-                for k in unroll(0..16) {
+                let mut sums = [0.0; EACH];
+                for k in unroll(0..EACH) {
                     let at = [first + 2 * k as u32, column];
                     sums[k] = slot.0.get(at) + slot.1.get(at);
                 }
-                for k in unroll(0..16) {
+                for k in unroll(0..EACH) {
                     slot.1.set([first + 2 * k as u32, column], sums[k]);
                 }
                 fence_proxy_async();

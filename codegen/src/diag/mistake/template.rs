@@ -1,0 +1,114 @@
+//! Modules that are made from others.
+
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::diag::wording::listed;
+
+/// A mistake in a `#[tma_module(from = ..)]`.
+#[derive(Clone, Debug)]
+pub(crate) enum Template {
+    /// There is no template with this path.
+    Unfound { path: String, why: Unfound },
+    /// A function of the template that may not be replaced, and those that may.
+    Closed { function: String, open: Vec<String> },
+    /// A function that neither replaces one nor is called.
+    ReplacesNothing { function: String, open: Vec<String> },
+    /// A replacement that cannot be called like what it replaces, which has this signature.
+    Signature { function: String, wanted: String },
+    /// A pattern that fits none of the instances.
+    NoInstance { pattern: String, names: Vec<String> },
+    /// An option of `#[tma_device]` that it does not have.
+    DeviceOption(String),
+}
+
+/// Why a template is not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unfound {
+    /// No sources are known of the package.
+    Package,
+    /// There is no module of this name where the path leads.
+    Module(String),
+    /// It is no `#[tma_module]`.
+    Unmarked,
+    /// It is made from another one.
+    Made,
+    /// The build script has not looked for it.
+    Unseen,
+}
+
+impl Template {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Unfound { path, why } => why.text(path),
+            Self::Closed { function, open } => Text::new(
+                Code::ClosedFunction,
+                format!("the template does not let `{function}` be replaced"),
+            )
+            .help(format!(
+                "{}; mark this one `#[tma_device(open)]` there, or give yours another name",
+                replaceable(open)
+            )),
+            Self::ReplacesNothing { function, open } => Text::new(
+                Code::ClosedFunction,
+                format!("`{function}` replaces no function of the template, and nothing calls it"),
+            )
+            .help(format!("{}; call it, or remove it", replaceable(open))),
+            Self::Signature { function, wanted } => Text::new(
+                Code::ReplacementSignature,
+                format!("`{function}` must begin like the function that it replaces"),
+            )
+            .note(format!("that is `{wanted}`"))
+            .help("keep its parameters, generics and result; parameters of your own, each a name, come after them"),
+            Self::NoInstance { pattern, names } => {
+                let text =
+                    Text::new(Code::TemplateInstance, format!("`{pattern}` fits no instance of the template"));
+                match &names[..] {
+                    [] => text.help("its kernels have no instances: remove `only`"),
+                    names => text.help(format!("in a pattern `*` is any text; the instances are {}", some_of(names))),
+                }
+            }
+            Self::DeviceOption(option) => {
+                Text::new(Code::Attribute, format!("`tma_device` has no option `{option}`")).help(
+                    "write `#[tma_device]`, or `#[tma_device(open)]` if modules that are made from this one may \
+                     replace it",
+                )
+            }
+        }
+    }
+}
+
+impl Unfound {
+    fn text(&self, path: &str) -> Text {
+        let text = |why: &str| Text::new(Code::NoTemplate, format!("there is no template `{path}`: {why}"));
+        match self {
+            Self::Package => text("no sources are known of its package").help(
+                "the package must be one of the `[dependencies]`, have `links = \"..\"` in its `Cargo.toml`, and \
+                 call `tma_codegen::build()` in its `build.rs`; paths begin with its name, or with `crate`",
+            ),
+            Self::Module(name) => text(&format!("no module `{name}` is where the path leads"))
+                .help("write the path of the module itself, through the modules that it is declared in"),
+            Self::Unmarked => text("it is not a `#[tma_module]`")
+                .help("mark it, so that what its kernels use is known to be in it"),
+            Self::Made => text("it is made from another one itself").help("name that one"),
+            Self::Unseen => text("the build script has not looked for it")
+                .help("build again; `build.rs` must hold `fn main() { tma_codegen::build() }`"),
+        }
+    }
+}
+
+fn replaceable(open: &[String]) -> String {
+    match open {
+        [] => "none of the template's functions is open".to_owned(),
+        [one] => format!("the template's only open function is `{one}`"),
+        open => format!("the template's open functions are {}", listed(open)),
+    }
+}
+
+/// As many as one reads in an error; a product may have made hundreds.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => listed(names),
+        Some(more) => format!("{}, .. and {more} more", listed(&names[..SHOWN])),
+    }
+}

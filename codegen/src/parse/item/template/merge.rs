@@ -1,0 +1,223 @@
+//! The items of a template, some of them replaced, and those that come on top.
+
+use proc_macro2::{Group, Span as Place, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::{FnArg, GenericParam, Ident, Item, ItemFn, Pat, ReturnType, Signature, Type};
+
+use super::super::{is_device, is_open};
+use crate::diag::Sink;
+use crate::diag::mistake::Template as Mistake;
+use crate::ir::Span;
+
+/// The items of a new module.
+pub(super) struct Merged {
+    pub(super) items: Vec<Item>,
+    /// What replacements take beyond what they replace.
+    pub(super) further: Vec<Further>,
+}
+
+/// The parameters of a replacement beyond those of the function that it replaces.
+pub(super) struct Further {
+    pub(super) function: Ident,
+    pub(super) params: Vec<(Ident, Type)>,
+}
+
+/// `base`, with the functions of `own` in the places of those that they replace, and all else of
+/// `own` behind. Tokens of `own` get the places of what they replace if `lines_at` is a place: that
+/// of the template's name, for those that replace nothing.
+pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, sink: &mut Sink) -> Merged {
+    let mut items = base;
+    // What the template imports may be imported once more, or not be needed any longer.
+    for item in &mut items {
+        if let Item::Use(item) = item {
+            item.attrs.push(syn::parse_quote!(#[allow(unused_imports)]));
+        }
+    }
+    let open = open_functions(&items);
+    let mut further = vec![];
+    let mut added = vec![];
+    for item in own {
+        let Item::Fn(function) = &item else {
+            let known = items.iter().any(|old| is_same_import(old, &item));
+            if !known {
+                items.push(moved(item, lines_at));
+            }
+            continue;
+        };
+        let name = &function.sig.ident;
+        let old = items.iter_mut().find_map(|old| match old {
+            Item::Fn(old) if old.sig.ident == *name && is_device_function(old) => Some(old),
+            _ => None,
+        });
+        match old {
+            Some(old) if is_device(&item) => {
+                if !is_open(old) {
+                    let (function, open) = (name.to_string(), open.clone());
+                    sink.error(Mistake::Closed { function, open }, Span::of(name));
+                }
+                further.extend(replaced(old, function, sink));
+                let place = lines_at.map(|_| old.sig.ident.span());
+                if let Item::Fn(new) = moved(item, place) {
+                    *old = new;
+                }
+            }
+            Some(_) | None => {
+                if is_device(&item) {
+                    added.push(name.clone());
+                }
+                items.push(moved(item, lines_at));
+            }
+        }
+    }
+    for name in added.iter().filter(|name| !is_called(name, &items)) {
+        let (function, open) = (name.to_string(), open.clone());
+        sink.error(Mistake::ReplacesNothing { function, open }, Span::of(name));
+    }
+    Merged { items, further }
+}
+
+fn is_device_function(function: &ItemFn) -> bool {
+    function.attrs.iter().any(|attr| super::super::is_named(attr, "tma_device"))
+}
+
+/// The names of the functions that may be replaced.
+fn open_functions(items: &[Item]) -> Vec<String> {
+    let open = items.iter().filter_map(|item| match item {
+        Item::Fn(function) if is_device_function(function) && is_open(function) => {
+            Some(function.sig.ident.to_string())
+        }
+        _ => None,
+    });
+    open.collect()
+}
+
+/// Whether two items are one import: of a glob that is imported twice rustc says that one is unused.
+fn is_same_import(old: &Item, new: &Item) -> bool {
+    match (old, new) {
+        (Item::Use(old), Item::Use(new)) => old.tree == new.tree,
+        _ => false,
+    }
+}
+
+/// What `new` takes beyond what `old` takes; an error if it does not begin like `old`.
+fn replaced(old: &ItemFn, new: &ItemFn, sink: &mut Sink) -> Option<Further> {
+    let mistake = || Mistake::Signature { function: new.sig.ident.to_string(), wanted: shown(&old.sig) };
+    let common = old.sig.inputs.iter().zip(&new.sig.inputs);
+    let is_alike = same_generics(&old.sig, &new.sig)
+        && same_output(&old.sig.output, &new.sig.output)
+        && old.sig.inputs.len() <= new.sig.inputs.len()
+        && common.into_iter().all(|(old, new)| type_of(old).is_some() && type_of(old) == type_of(new));
+    if !is_alike {
+        sink.error(mistake(), Span::of(&new.sig));
+        return None;
+    }
+    let mut params = vec![];
+    for input in new.sig.inputs.iter().skip(old.sig.inputs.len()) {
+        match (input, name_of(input)) {
+            (FnArg::Typed(typed), Some(name)) => params.push((name.clone(), (*typed.ty).clone())),
+            _ => sink.error(mistake(), Span::of(input)),
+        }
+    }
+    Some(Further { function: new.sig.ident.clone(), params })
+}
+
+fn type_of(input: &FnArg) -> Option<&Type> {
+    match input {
+        FnArg::Typed(typed) => Some(&typed.ty),
+        FnArg::Receiver(_) => None,
+    }
+}
+
+fn name_of(input: &FnArg) -> Option<&Ident> {
+    match input {
+        FnArg::Typed(typed) => match &*typed.pat {
+            Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => Some(&name.ident),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    }
+}
+
+fn same_output(old: &ReturnType, new: &ReturnType) -> bool {
+    old == new
+}
+
+/// Whether calls of one can be calls of the other: names of generics do not matter, but they are
+/// what types are written with.
+fn same_generics(old: &Signature, new: &Signature) -> bool {
+    let constants = |signature: &Signature| {
+        let constants = signature.generics.params.iter().filter_map(|param| match param {
+            GenericParam::Const(param) => Some((param.ident.clone(), param.ty.clone())),
+            GenericParam::Type(_) | GenericParam::Lifetime(_) => None,
+        });
+        constants.collect::<Vec<_>>()
+    };
+    constants(old) == constants(new)
+}
+
+/// A signature as one writes it, of tokens that may have been printed with a blank between any two.
+fn shown(signature: &Signature) -> String {
+    let text = signature.to_token_stream().to_string();
+    let tight = [
+        (" (", "("),
+        ("( ", "("),
+        (" )", ")"),
+        (" :", ":"),
+        (" ,", ","),
+        (" ;", ";"),
+        ("& ", "&"),
+        (" < ", "<"),
+        (" >", ">"),
+        ("[ ", "["),
+        (" ]", "]"),
+    ];
+    // An arrow is no bracket.
+    let text = text.replace("->", "\u{2192}");
+    tight.iter().fold(text, |text, (loose, tight)| text.replace(loose, tight)).replace('\u{2192}', "->")
+}
+
+/// Whether anything but itself calls a function.
+fn is_called(name: &Ident, items: &[Item]) -> bool {
+    struct Calls<'a>(&'a Ident, bool);
+    impl Visit<'_> for Calls<'_> {
+        fn visit_expr_call(&mut self, call: &syn::ExprCall) {
+            self.1 |= called(call).is_some_and(|name| name == self.0);
+            visit::visit_expr_call(self, call);
+        }
+    }
+    let mut calls = Calls(name, false);
+    for item in items {
+        if !matches!(item, Item::Fn(function) if function.sig.ident == *name) {
+            calls.visit_item(item);
+        }
+    }
+    calls.1
+}
+
+/// The name of the function that is called, if it stands there alone.
+pub(super) fn called(call: &syn::ExprCall) -> Option<&Ident> {
+    match &*call.func {
+        syn::Expr::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => {
+            path.path.segments.first().map(|segment| &segment.ident)
+        }
+        _ => None,
+    }
+}
+
+/// An item whose tokens are all at one place, if there is one.
+fn moved(item: Item, place: Option<Place>) -> Item {
+    fn at(tokens: TokenStream, place: Place) -> TokenStream {
+        let token = |mut token: TokenTree| {
+            if let TokenTree::Group(group) = &token {
+                token = Group::new(group.delimiter(), at(group.stream(), place)).into();
+            }
+            token.set_span(place);
+            token
+        };
+        tokens.into_iter().map(token).collect()
+    }
+    let Some(place) = place else { return item };
+    // Of the same tokens in another place syn makes the same item.
+    syn::parse2(at(item.to_token_stream(), place)).unwrap_or(item)
+}

@@ -1,0 +1,84 @@
+//! `#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_*"])]`: a module that
+//! is made from another one, its template, which may be of another package.
+//!
+//! It has all items of the template, except for what it replaces: device functions that the
+//! template marks `#[tma_device(open)]`. A replacement begins with the parameters of the function
+//! that it replaces. Further ones become [parameters of the kernels](further) that call it. What
+//! the new module has besides, such as functions that the replacements call, is added.
+//!
+//! Build script and macro make the same module, each from the tokens that it sees, and everything
+//! after this sees a module as if it had been written out.
+
+mod attr;
+mod further;
+mod merge;
+mod only;
+
+use std::path::PathBuf;
+
+use proc_macro2::TokenStream;
+use syn::{ItemMod, Path};
+
+use crate::diag::Sink;
+use crate::diag::mistake::{Template as Mistake, Unfound};
+use crate::ir::Span;
+
+/// A module that others are made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    pub(crate) module: ItemMod,
+    /// Its file, as messages and line numbers of PTX name it. With it, lines are those of this
+    /// file: a token of the new module has that of what it replaces.
+    pub(crate) source: Option<PathBuf>,
+}
+
+/// Looks for the module with a path.
+pub(crate) type Find<'a> = dyn Fn(&Path) -> Result<Template, Unfound> + 'a;
+
+/// A module as if it had been written out.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) module: ItemMod,
+    /// The template's path and file, if there is a template.
+    pub(crate) from: Option<(Path, Option<PathBuf>)>,
+    /// The names of the parameters that kernels have for the sake of replacements.
+    pub(crate) further: Vec<String>,
+}
+
+/// What `#[tma_module(attr)] module` stands for. What is wrong goes to the sink; then there is none.
+pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sink) -> Option<Made> {
+    let attr = attr::parse(attr, sink)?;
+    let Some(path) = attr.from else {
+        return Some(Made { module: module.clone(), from: None, further: vec![] });
+    };
+    let template = match find(&path) {
+        Ok(template) => template,
+        Err(why) => {
+            let shown = shown_path(&path);
+            sink.error(Mistake::Unfound { path: shown, why }, Span::of(&path));
+            return None;
+        }
+    };
+    let mut module = module.clone();
+    // A module without a body is reported by whoever sorts its items.
+    let Some((_, own)) = module.content.as_mut() else {
+        return Some(Made { module, from: None, further: vec![] });
+    };
+    let before = sink.len();
+    let lines_at = template.source.is_some().then(|| template.module.ident.span());
+    let base = template.module.content.map(|(_, items)| items).unwrap_or_default();
+    let merged = merge::merged(base, std::mem::take(own), lines_at, sink);
+    let mut items = merged.items;
+    if let Some(patterns) = &attr.only {
+        only::choose(&mut items, patterns, sink);
+    }
+    let further = further::pass_on(&mut items, &merged.further);
+    *own = items;
+    (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), further })
+}
+
+/// A path as users write it.
+pub(crate) fn shown_path(path: &Path) -> String {
+    let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    names.join("::")
+}

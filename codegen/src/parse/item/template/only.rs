@@ -1,0 +1,94 @@
+//! `only = ["bf16_*", "*_nn"]`: the instances that are compiled.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{Item, ItemFn, LitStr};
+
+use super::super::{attr, is_named, kernel};
+use crate::diag::Sink;
+use crate::diag::mistake::Template as Mistake;
+use crate::ir::Span;
+use crate::parse::instances;
+
+/// Leaves those instances of the kernels whose names fit a pattern. A kernel without any is left
+/// out; one that has no instances stays.
+pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], sink: &mut Sink) {
+    let mut names = vec![];
+    items.retain_mut(|item| {
+        let Item::Fn(function) = item else { return true };
+        let Some(of_kernel) = kernel(function) else { return true };
+        // What is wrong with the attribute is found where the kernel is parsed.
+        let mut unread = Sink::default();
+        let attr = attr::parse(of_kernel.attr, &mut unread);
+        let Some(all) = instances::expand(&of_kernel.function, &attr.instances, &mut unread) else {
+            return true;
+        };
+        if all.is_empty() {
+            return true;
+        }
+        names.extend(all.iter().map(|instance| instance.name.to_string()));
+        let chosen = all.into_iter().filter(|instance| {
+            patterns.iter().any(|pattern| fits(&instance.name.to_string(), &pattern.value()))
+        });
+        let chosen: Vec<_> = chosen.collect();
+        rewrite(function, &chosen);
+        !chosen.is_empty()
+    });
+    for pattern in patterns {
+        if !names.iter().any(|name| fits(name, &pattern.value())) {
+            let names = names.clone();
+            sink.error(Mistake::NoInstance { pattern: pattern.value(), names }, Span::of(pattern));
+        }
+    }
+}
+
+/// Whether a name is as a pattern has it, in which `*` is any text.
+fn fits(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(&name[at..], rest))
+        }),
+    }
+}
+
+/// Lists these instances, one by one, in a kernel's attribute.
+fn rewrite(function: &mut ItemFn, instances: &[instances::InstanceAttr]) {
+    let list = instances.iter().map(|instance| {
+        let (name, arguments) = (&instance.name, &instance.arguments);
+        quote!(#name = <#(#arguments),*>)
+    });
+    let list = quote!(#(#list),*);
+    let attr = function.attrs.iter_mut().find(|attr| is_named(attr, "tma_kernel"));
+    if let Some(syn::Meta::List(meta)) = attr.map(|attr| &mut attr.meta) {
+        let mut is_list = false;
+        let tokens = std::mem::take(&mut meta.tokens).into_iter().map(|token| {
+            let token = match token {
+                TokenTree::Group(group) if is_list && group.delimiter() == Delimiter::Parenthesis => {
+                    let mut new = Group::new(Delimiter::Parenthesis, list.clone());
+                    new.set_span(group.span());
+                    new.into()
+                }
+                token => token,
+            };
+            is_list = matches!(&token, TokenTree::Ident(name) if name == "instances");
+            token
+        });
+        meta.tokens = tokens.collect::<TokenStream>().to_token_stream();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_is_any_text() {
+        for pattern in ["bf16_pair_nt", "*", "bf16_*", "*_nt", "bf16_*_nt", "*pair*", "**"] {
+            assert!(fits("bf16_pair_nt", pattern), "{pattern}");
+        }
+        for pattern in ["", "bf16", "bf16_*_nn", "*_n", "pair*", "bf16_pair_nt_*"] {
+            assert!(!fits("bf16_pair_nt", pattern), "{pattern}");
+        }
+    }
+}

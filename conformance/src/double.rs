@@ -1,0 +1,344 @@
+//! The products of a warp in f64: `mma.sync` of every shape.
+//!
+//! The PTX ISA says that results are rounded to nearest even, and not in which order products are
+//! added. Matrices here have two words of 32 bits for each element, the low one first.
+//! Source: PTX ISA, "Matrix Fragments for mma.m8n8k4", "mma.m16n8k4", "mma.m16n8k8" and
+//! "mma.m16n8k16", with `.f64`.
+
+use std::fmt;
+
+use tma_model::limits::WARP_THREADS;
+use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
+use tma_runtime::launch::{Arg, Grid, KernelParts, KernelSpec, launch};
+use tma_runtime::spec::Cluster;
+use tma_runtime::{Device, DeviceTensor};
+
+use crate::batch::PARAMS;
+use crate::draw::{Addend, Draws, Kind};
+use crate::operand::Matrix;
+use crate::run::{Outcome, differing};
+
+/// Threads of a warp.
+const LANES: u32 = WARP_THREADS;
+
+/// The symbol of the kernel.
+const ENTRY: &str = "double_products";
+
+/// The kernel that multiplies, a warp for each block.
+pub fn text(form: DoubleForm) -> String {
+    let counts = form.registers();
+    let version = form.ptx_version().max((8, 0));
+    let names = |prefix: &str, count: u32| {
+        let names: Vec<_> = (0..count).map(|i| format!("%{prefix}{i}")).collect();
+        names.join(", ")
+    };
+    let [a, b, c] = [("a", counts[0]), ("b", counts[1]), ("c", counts[2])].map(|(p, n)| names(p, n));
+    let mut at = 0;
+    let mut load = String::new();
+    for (prefix, count) in ["a", "b", "c"].into_iter().zip(counts) {
+        for i in 0..count {
+            load += &format!("ld.global.f64 %{prefix}{i}, [%q1+{at}];\n");
+            at += 8 * LANES;
+        }
+    }
+    let store: String =
+        (0..counts[2]).map(|i| format!("st.global.f64 [%q2+{}], %c{i};\n", i * 8 * LANES)).collect();
+    format!(
+        ".version {}.{}\n.target sm_90a\n.address_size 64\n.visible .entry {ENTRY}(\n\
+         .param .u64 records, .param .u64 record_words,\n.param .u64 data, .param .u64 data_words,\n\
+         .param .u64 out, .param .u64 out_words)\n.maxntid {LANES}, 1, 1\n{{\n\
+         .reg .b32 %r<4>; .reg .f64 %a<8>; .reg .f64 %b<4>; .reg .f64 %c<4>; .reg .b64 %q<6>;\n\
+         ld.param.u64 %q1, [data];\nld.param.u64 %q2, [out];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n\
+         mul.wide.u32 %q3, %r0, 8;\nmul.wide.u32 %q4, %r1, {at};\nmul.wide.u32 %q5, %r1, {};\n\
+         add.u64 %q1, %q1, %q3;\nadd.u64 %q1, %q1, %q4;\nadd.u64 %q2, %q2, %q3;\nadd.u64 %q2, %q2, %q5;\n\
+         {load}mma.sync.aligned.{form}.row.col.f64.f64.f64.f64 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};\n{store}ret;\n}}\n",
+        version.0,
+        version.1,
+        counts[2] * 8 * LANES
+    )
+}
+
+/// Numbers that go into an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct DoubleCase {
+    /// The instruction's shape.
+    pub form: DoubleForm,
+    /// What A and B hold.
+    pub kind: Kind,
+    /// What C is, which is always added.
+    pub addend: Addend,
+    /// The random numbers.
+    pub seed: u64,
+}
+
+impl fmt::Display for DoubleCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { form, kind, addend, seed } = self;
+        write!(f, "{form}.f64 {kind}+{addend} #{seed}")
+    }
+}
+
+/// Every kind of numbers with every C, for each shape.
+pub fn cases() -> Vec<DoubleCase> {
+    let mut cases = Vec::new();
+    for form in DoubleForm::ALL {
+        for kind in Kind::ALL {
+            for addend in Addend::ALL.into_iter().filter(|addend| *addend != Addend::Absent) {
+                cases.push(DoubleCase { form, kind, addend, seed: cases.len() as u64 });
+            }
+        }
+    }
+    cases
+}
+
+/// The exponent field of infinities and NaNs, and the bits of a fraction.
+const TOP: u32 = 0x7ff;
+const FRACTION_BITS: u32 = 52;
+
+/// The number of this sign, exponent field and fraction.
+fn number(negative: bool, exponent: u32, fraction: u64) -> f64 {
+    let fraction = fraction & ((1 << FRACTION_BITS) - 1);
+    f64::from_bits(u64::from(negative) << 63 | u64::from(exponent) << FRACTION_BITS | fraction)
+}
+
+/// A number with an exponent this far from that of 1.
+fn around(from: i32, count: u32, draws: &mut Draws) -> f64 {
+    let exponent = 1023_i32.saturating_add(from).saturating_add_unsigned(draws.below(count));
+    number(draws.once_in(2), exponent.unsigned_abs(), draws.next())
+}
+
+/// Element `k` of a row of A or a column of B.
+fn element(kind: Kind, right: bool, [line, k]: [u32; 2], draws: &mut Draws) -> f64 {
+    match kind {
+        Kind::Near => around(-2, 5, draws),
+        Kind::Small => f64::from(draws.below(17)) - 8.0,
+        Kind::Spread => around(-24, 49, draws),
+        Kind::Wide => number(draws.once_in(2), draws.below(TOP), draws.next()),
+        Kind::Powers => number(draws.once_in(2), 1010 + draws.below(27), u64::from(draws.below(2)) << 51),
+        // Two and two of A are opposite, and of B equal but for a unit in the last place.
+        Kind::Cancelling => {
+            let mut pair = Draws::new(u64::from(line) << 32 | u64::from(k / 2) << 1 | u64::from(right));
+            let value = around(-2, 5, &mut pair);
+            match (right, k % 2) {
+                (false, 1) => -value,
+                (true, 1) => f64::from_bits(value.to_bits() ^ u64::from(draws.below(2))),
+                _ => value,
+            }
+        }
+        Kind::Subnormal if right => around(-2, 5, draws),
+        Kind::Subnormal => number(draws.once_in(2), draws.below(3), draws.next()),
+        Kind::Huge => number(draws.once_in(2), 1533 + draws.below(3), draws.next()),
+        Kind::Zeros if draws.once_in(4) => around(-2, 5, draws),
+        Kind::Zeros => number(draws.once_in(2), 0, 0),
+        Kind::NegativeZeros => number(!right, 0, 0),
+        Kind::Special if draws.once_in(16) => {
+            number(draws.once_in(2), TOP, if draws.once_in(2) { 0 } else { draws.next() | 1 })
+        }
+        Kind::Special => around(-2, 5, draws),
+        Kind::Bits => f64::from_bits(draws.next()),
+        Kind::Numbered if right => f64::from(u8::from(k == line)),
+        Kind::Numbered => f64::from(line * 37 + k),
+    }
+}
+
+/// An element of C, whose products have this sum.
+fn addend(addend: Addend, sum: f64, draws: &mut Draws) -> f64 {
+    match addend {
+        Addend::Zero => 0.0,
+        Addend::NegativeZero => -0.0,
+        Addend::Near => around(-3, 6, draws),
+        Addend::Wide => number(draws.once_in(2), draws.below(TOP), draws.next()),
+        Addend::Opposite if sum.is_finite() => -f64::from_bits(sum.to_bits() ^ u64::from(draws.below(2))),
+        Addend::Opposite => 0.0,
+        Addend::Bits => f64::from_bits(draws.next()),
+        Addend::Absent => number(draws.once_in(2), TOP, draws.next() | 1),
+    }
+}
+
+/// The elements of a case: A by rows, B by columns, C by rows.
+#[derive(Clone, Debug)]
+pub struct Doubles {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    c: Vec<f64>,
+}
+
+impl Doubles {
+    /// Those of a case.
+    pub fn new(case: &DoubleCase) -> Self {
+        let DoubleCase { form, kind, addend: of_c, seed } = *case;
+        let mut draws = Draws::new(seed);
+        let mut matrix = |right, lines: u32| -> Vec<f64> {
+            let places = (0..lines).flat_map(|line| (0..form.k).map(move |k| [line, k]));
+            places.map(|at| element(kind, right, at, &mut draws)).collect()
+        };
+        let mut all = Self { a: matrix(false, form.rows), b: matrix(true, WARP_COLUMNS), c: vec![] };
+        let places = (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column]));
+        let sums: Vec<f64> =
+            places.map(|at| all.products(form, at).iter().map(|(x, y)| x * y).sum()).collect();
+        all.c = sums.into_iter().map(|sum| addend(of_c, sum, &mut draws)).collect();
+        all
+    }
+
+    /// The factors of an element of D, along K.
+    fn products(&self, form: DoubleForm, [row, column]: [u32; 2]) -> Vec<(f64, f64)> {
+        let line = |of: &[f64], line: u32| of[(line * form.k) as usize..][..form.k as usize].to_vec();
+        line(&self.a, row).into_iter().zip(line(&self.b, column)).collect()
+    }
+
+    /// The registers of A, B and C, of each those of all lanes.
+    fn words(&self, form: DoubleForm) -> Vec<u32> {
+        let counts = form.registers();
+        let mut fragments = counts.map(|count| vec![0_u64; (count * LANES) as usize]);
+        let mut put = |which: usize, Place { thread, register, .. }: Place, value: f64| {
+            fragments[which][(register * LANES + thread) as usize] = value.to_bits();
+        };
+        for (i, value) in (0..).zip(&self.a) {
+            put(0, form.left_place([i / form.k, i % form.k]), *value);
+        }
+        for (i, value) in (0..).zip(&self.b) {
+            put(1, form.right_place([i % form.k, i / form.k]), *value);
+        }
+        for (i, value) in (0..).zip(&self.c) {
+            put(2, form.sum_place([i / WARP_COLUMNS, i % WARP_COLUMNS]), *value);
+        }
+        fragments.into_iter().flatten().flat_map(halves).collect()
+    }
+
+    /// The first element of D that is not what plain Rust gives.
+    fn problem(&self, form: DoubleForm, d: &Matrix) -> Option<String> {
+        let found =
+            |at: usize| f64::from_bits(u64::from(d.bits[2 * at]) | u64::from(d.bits[2 * at + 1]) << 32);
+        let place = |at: usize| [at as u32 / WARP_COLUMNS, at as u32 % WARP_COLUMNS];
+        let at =
+            (0..self.c.len()).find(|&at| !may_be(found(at), &self.products(form, place(at)), self.c[at]))?;
+        let [row, column] = place(at);
+        let sum: f64 = self.products(form, place(at)).iter().map(|(x, y)| x * y).sum::<f64>() + self.c[at];
+        Some(format!("row {row}, column {column} is {:?}, and plain Rust gives about {sum:?}", found(at)))
+    }
+}
+
+/// The low half of 64 bits, and the high one.
+const fn halves(bits: u64) -> [u32; 2] {
+    [bits as u32, (bits >> 32) as u32]
+}
+
+/// Whether a sum of products and `c` may be `found`, in whatever order they are added, each rounded
+/// once or twice.
+fn may_be(found: f64, products: &[(f64, f64)], c: f64) -> bool {
+    let is_infinite = |(x, y): &(f64, f64)| x.is_infinite() || y.is_infinite();
+    let terms: Vec<f64> = products.iter().map(|(x, y)| x * y).chain([c]).collect();
+    if terms.iter().any(|term| term.is_nan()) {
+        return found.is_nan();
+    }
+    let from = |sign: f64| {
+        let of_products = products.iter().filter(|pair| is_infinite(pair)).map(|(x, y)| x * y);
+        of_products.chain(c.is_infinite().then_some(c)).any(|term| term.signum() == sign)
+    };
+    match (from(1.0), from(-1.0)) {
+        (true, true) => return found.is_nan(),
+        (true, false) => return found == f64::INFINITY,
+        (false, true) => return found == f64::NEG_INFINITY,
+        (false, false) => {}
+    }
+    let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
+    // Whether a sum in between overflows depends on the order.
+    if magnitude.is_infinite() {
+        return true;
+    }
+    let count = terms.len() as f64;
+    let least = f64::from_bits(1);
+    let total: f64 = terms.iter().sum();
+    (found - total).abs() <= 2.0 * count * (magnitude * f64::EPSILON + least)
+}
+
+/// Runs cases of one shape, and returns D of each, by rows.
+///
+/// # Errors
+///
+/// What the device reports.
+pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::Result<Vec<Matrix>> {
+    let data: Vec<u32> = cases.iter().flat_map(|case| case.words(form)).collect();
+    let [_, _, registers] = form.registers();
+    let each = (2 * registers * LANES) as usize;
+    let records = device.tensor(&[0_u32; 4], [4])?;
+    let data = device.tensor(&data, [data.len()])?;
+    let mut out: DeviceTensor<u32, 1> = device.filled_bytes([each * cases.len()], 0xa5)?;
+    let args = [Arg::global(records.slice()), Arg::global(data.slice()), Arg::global_mut(out.slice_mut())];
+    launch(device, specification(form), Grid::x(cases.len() as u32), &args)?;
+    let words = out.to_vec()?;
+    let matrix = |words: &[u32]| {
+        Matrix::new([form.rows, 2 * WARP_COLUMNS], |[row, word]| {
+            let Place { thread, register, .. } = form.sum_place([row, word / 2]);
+            words[(2 * (register * LANES + thread) + word % 2) as usize]
+        })
+    };
+    Ok(words.chunks(each).map(matrix).collect())
+}
+
+/// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
+/// all cases of their shape.
+pub fn each(devices: &[Device], cases: &[DoubleCase], take: &mut dyn FnMut(Outcome)) {
+    for form in DoubleForm::ALL {
+        let of_form = || cases.iter().enumerate().filter(|(_, case)| case.form == form);
+        let doubles: Vec<_> = of_form().map(|(_, case)| Doubles::new(case)).collect();
+        if doubles.is_empty() {
+            continue;
+        }
+        let run = |device: &Device| {
+            let failed = |error| format!("{}: {error:#}", device.name());
+            results(device, form, &doubles).map_err(failed)
+        };
+        let by_device: Result<Vec<_>, String> = devices.iter().map(run).collect();
+        for (place, (index, _)) in of_form().enumerate() {
+            let (results, problem) = match &by_device {
+                Ok(all) => {
+                    let results: Vec<Matrix> = all.iter().map(|results| results[place].clone()).collect();
+                    let plain = || results.iter().find_map(|d| doubles[place].problem(form, d));
+                    let problem = differing(&results).or_else(plain);
+                    (results, problem)
+                }
+                Err(error) => (vec![], Some(error.clone())),
+            };
+            take(Outcome { index, results, problem });
+        }
+    }
+}
+
+/// The kernel as the runtime takes it. It is kept until the program ends.
+fn specification(form: DoubleForm) -> &'static KernelSpec {
+    let parts = KernelParts {
+        name: ENTRY,
+        entry: ENTRY,
+        ptx: Box::leak(text(form).into_boxed_str()),
+        threads: [LANES, 1, 1],
+        cluster: Cluster::None,
+        cooperative: false,
+        dependency_wait: false,
+        shared_bytes: 0,
+        params: &PARAMS,
+    };
+    // SAFETY: a block reads its own part of `data` and writes its own part of `out`, and `results`
+    // launches as many blocks as there are parts.
+    Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_bounded_and_not_only_equal() {
+        let large = 60_f64.exp2();
+        let one = [(1.0, 1.0), (large, 1.0), (-large, 1.0)];
+        assert!(may_be(1.0, &one, 0.0) && may_be(0.0, &one, 0.0));
+        assert!(!may_be(1e6, &one, 0.0) && !may_be(f64::NAN, &one, 0.0));
+        assert!(may_be(f64::INFINITY, &[(f64::INFINITY, 2.0)], 1.0));
+        assert!(!may_be(f64::INFINITY, &[(f64::INFINITY, -2.0)], 1.0));
+        assert!(may_be(f64::NAN, &[(f64::INFINITY, 0.0)], 1.0));
+        assert!(may_be(f64::NAN, &[(f64::INFINITY, 1.0)], f64::NEG_INFINITY));
+        assert!(!may_be(0.0, &[(f64::NAN, 1.0)], 0.0));
+        let overflowing = |found| may_be(found, &[(f64::MAX, 2.0)], f64::MIN);
+        assert!(overflowing(f64::INFINITY) && overflowing(f64::MAX));
+    }
+}

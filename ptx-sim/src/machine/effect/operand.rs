@@ -1,0 +1,164 @@
+//! Operands of `wgmma` in shared memory: what their descriptors may lead to.
+
+use tma_model::Swizzle;
+use tma_model::mma::{CHUNK_BYTES, Descriptor};
+
+use crate::machine::Machine;
+use crate::machine::diagnostics::RESERVED;
+use crate::machine::memory::SharedMemory;
+use crate::machine::mma::{Matrix, Side};
+use crate::machine::types::Action;
+use crate::report::{Finding, FindingKind, Stop};
+
+const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
+                          rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
+                          128 bytes";
+const OFFSETS: &str =
+    "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
+const ORDER: &str = "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows. Rows \
+                     that are to be in another order are loaded by several copies";
+const SWIZZLES: &str = "the tensor map and the descriptor have the swizzle of one tile: bits 62 and 63 of a descriptor are 1 for 128 \
+                        bytes, 2 for 64, 3 for 32, and 0 for none";
+
+const fn in_words(swizzle: Swizzle) -> &'static str {
+    match swizzle {
+        Swizzle::None => "no swizzle",
+        Swizzle::B32 => "a swizzle of 32 bytes",
+        Swizzle::B64 => "a swizzle of 64 bytes",
+        Swizzle::B128 => "a swizzle of 128 bytes",
+    }
+}
+
+/// What is wrong with how an operand reads what tensor copies have brought.
+enum Misread {
+    /// The chunk at this address was loaded with another swizzle.
+    Swizzle { at: u32, loaded: Swizzle },
+    /// The second chunk does not follow the first one in their tile, as it does in the operand. Each
+    /// has an address, a row and a chunk of the row.
+    Order([(u32, [u32; 2]); 2]),
+}
+
+impl Machine {
+    /// The fields of a descriptor.
+    ///
+    /// # Errors
+    ///
+    /// Bits that are in no field.
+    pub(super) fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
+        let kind = FindingKind::IllegalMultiplication;
+        let Ok(descriptor) = Descriptor::decode(bits) else {
+            let message = format!("the descriptor {bits:#018x} of {side} has bits set that no field has");
+            let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
+            return self.refuse_with_help(action, kind, message, help);
+        };
+        let into = descriptor.into_pattern();
+        if into != 0 {
+            let (place, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
+            let message = format!(
+                "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
+                 offset {base}"
+            );
+            let party = self.diagnostics.party(action);
+            self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
+        }
+        Ok(descriptor)
+    }
+
+    /// All that an operand's descriptor names has to be shared memory and, where the start is in a
+    /// variable, that variable; and each chunk of it is another.
+    pub(super) fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
+        let (start, side) = (matrix.descriptor.start, matrix.side);
+        let window = &self.memory.window;
+        if let Some(at) = matrix.chunks().find(|at| *at < window.start || at + CHUNK_BYTES > window.end) {
+            let message = format!(
+                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, of which a block has {:#x} up to {:#x}",
+                window.start, window.end
+            );
+            if at < window.start {
+                return self.refuse_with_help(action, FindingKind::OutOfBounds, message, RESERVED);
+            }
+            return self.refuse(action, FindingKind::OutOfBounds, message);
+        }
+        if let Some(at) = matrix.repeated() {
+            let Descriptor { leading, stride, .. } = matrix.descriptor;
+            let place = self.diagnostics.offset(at);
+            let message = format!(
+                "the descriptor of {side} leads to {place} more than once, with an LBO of {leading} bytes and an SBO of {stride}"
+            );
+            let party = self.diagnostics.party(action);
+            let finding = Finding::new(FindingKind::IllegalMultiplication, message).with(party);
+            self.report(finding.help(OFFSETS));
+        }
+        let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
+        let range = named.from..named.to;
+        if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
+            let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
+            let message = format!("the descriptor of {side} leads from {place} to {to}");
+            let party = self.diagnostics.party(action);
+            self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
+        }
+        Ok(())
+    }
+
+    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with
+    /// and without one in a chunk that the pattern does not move; and in the same order. What
+    /// threads or other copies have written since is theirs to lay out.
+    pub(super) fn check_tile(&mut self, action: Action, matrix: Matrix) {
+        if !self.order.is_checked() || matrix.descriptor.base_offset != 0 {
+            return;
+        }
+        let shared = &self.memory.shared[action.who.block];
+        let (finding, help) = match other_swizzle(shared, matrix).or_else(|| other_order(shared, matrix)) {
+            None => return,
+            Some(Misread::Swizzle { at, loaded }) => {
+                let place = self.diagnostics.offset(at);
+                let message = format!(
+                    "the descriptor of {} has {}, but what it reads at {place} was loaded with {}",
+                    matrix.side,
+                    in_words(matrix.descriptor.swizzle),
+                    in_words(loaded)
+                );
+                (Finding::new(FindingKind::SwizzleMismatch, message), SWIZZLES)
+            }
+            Some(Misread::Order([(at, [row, chunk]), (next, [next_row, next_chunk])])) => {
+                let Descriptor { leading, stride, .. } = matrix.descriptor;
+                let (from, to) = (self.diagnostics.offset(at), self.diagnostics.offset(next));
+                let message = format!(
+                    "the descriptor of {}, with an LBO of {leading} bytes and an SBO of {stride}, leads from {from} to {to}: \
+                     from row {row}, chunk {chunk} of a loaded tile to row {next_row}, chunk {next_chunk}, which is not next to it",
+                    matrix.side
+                );
+                (Finding::new(FindingKind::LayoutMismatch, message), ORDER)
+            }
+        };
+        let party = self.diagnostics.party(action);
+        self.report(finding.with(party).help(help));
+    }
+}
+
+/// A chunk that was loaded with another swizzle than an operand is read with.
+fn other_swizzle(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
+    let swizzle = matrix.descriptor.swizzle;
+    matrix.chunks().find_map(|at| {
+        let loaded = shared.tile_chunk(at)?.swizzle();
+        let are_patterns = loaded.span().is_some() && swizzle.span().is_some();
+        let differs = loaded != swizzle && (are_patterns || loaded.permute(at) != swizzle.permute(at));
+        differs.then_some(Misread::Swizzle { at, loaded })
+    })
+}
+
+/// Neighbours of an operand that are of one tile, and no neighbours there. A step of 0 bytes repeats
+/// rows on purpose.
+fn other_order(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
+    let (width, [between_lines, between_panels]) = (matrix.width() as usize, matrix.steps());
+    let chunks: Vec<_> = matrix.chunks().map(|at| (at, shared.tile_chunk(at))).collect();
+    chunks.iter().enumerate().find_map(|(i, &(at, chunk))| {
+        let chunk = chunk?;
+        let next = |i: usize| chunks.get(i).and_then(|&(at, chunk)| Some((at, chunk?)));
+        let below = next(i + width).filter(|(_, next)| between_lines > 0 && !chunk.is_above(next));
+        let is_last = (i + 1).is_multiple_of(width) || between_panels == 0;
+        let beside = || next(i + 1).filter(|(_, next)| !is_last && !chunk.is_beside(next));
+        let (to, next) = below.or_else(beside)?;
+        Some(Misread::Order([(at, chunk.place()), (to, next.place())]))
+    })
+}

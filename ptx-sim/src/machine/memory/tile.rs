@@ -1,0 +1,116 @@
+//! What tensor copies have brought to shared memory: which part of which tile lies where.
+
+use std::rc::Rc;
+
+use tma_model::{Interleave, Swizzle};
+
+use crate::tensor_map::{Mode, TensorMap};
+
+/// A tile that one tensor copy has brought.
+#[derive(Debug)]
+pub(in crate::machine) struct LoadedTile {
+    pub(in crate::machine) swizzle: Swizzle,
+    /// Chunks of 16 bytes of a row.
+    width: u32,
+    /// After how many rows the tile goes on along one of its outer dimensions.
+    turns: Vec<u32>,
+}
+
+/// 16 bytes of a tile, by their number: row by row.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct TileChunk {
+    tile: Rc<LoadedTile>,
+    number: u32,
+}
+
+impl LoadedTile {
+    /// That of a box of `map`; none of one that is interleaved.
+    pub(in crate::machine) fn of(map: &TensorMap) -> Option<Rc<Self>> {
+        if map.interleave != Interleave::None {
+            return None;
+        }
+        let extents: Vec<u32> = match &map.mode {
+            Mode::Tiled { .. } => (1..map.rank()).map(|dimension| map.taken(dimension)).collect(),
+            Mode::Im2col { .. } => vec![],
+        };
+        let turns = extents.iter().scan(1_u32, |rows, &extent| {
+            *rows = rows.saturating_mul(extent);
+            Some(*rows)
+        });
+        Some(Rc::new(Self { swizzle: map.swizzle, width: map.units_in_row(), turns: turns.collect() }))
+    }
+}
+
+impl TileChunk {
+    pub(in crate::machine) const fn new(tile: Rc<LoadedTile>, number: u32) -> Self {
+        Self { tile, number }
+    }
+
+    pub(in crate::machine) fn swizzle(&self) -> Swizzle {
+        self.tile.swizzle
+    }
+
+    /// Row, and chunk of the row.
+    pub(in crate::machine) fn place(&self) -> [u32; 2] {
+        [self.number / self.tile.width, self.number % self.tile.width]
+    }
+
+    /// Whether `next` is of another tile, or of the row after this one's and there below it.
+    pub(in crate::machine) fn is_above(&self, next: &Self) -> bool {
+        !Rc::ptr_eq(&self.tile, &next.tile) || next.number == self.number + self.tile.width
+    }
+
+    /// Whether `next` is of another tile, or follows this one in its row or where the row goes on:
+    /// in the next panel of a tile that is wider than its rows.
+    pub(in crate::machine) fn is_beside(&self, next: &Self) -> bool {
+        if !Rc::ptr_eq(&self.tile, &next.tile) {
+            return true;
+        }
+        let ([row, chunk], [next_row, next_chunk]) = (self.place(), next.place());
+        if next_chunk > 0 {
+            return next.number == self.number + 1;
+        }
+        let is_turn = next_row.checked_sub(row).is_some_and(|rows| self.tile.turns.contains(&rows));
+        chunk + 1 == self.tile.width && is_turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile() -> Rc<LoadedTile> {
+        // A box of 2 chunks, 8 rows and 3 panels.
+        Rc::new(LoadedTile { swizzle: Swizzle::B32, width: 2, turns: vec![8, 24] })
+    }
+
+    fn chunk(tile: &Rc<LoadedTile>, [row, chunk]: [u32; 2]) -> TileChunk {
+        TileChunk::new(tile.clone(), row * 2 + chunk)
+    }
+
+    #[test]
+    fn rows_follow_each_other() {
+        let tile = tile();
+        let below = |to| chunk(&tile, [3, 1]).is_above(&chunk(&tile, to));
+        assert!(below([4, 1]));
+        assert!(![[3, 1], [4, 0], [5, 1], [2, 1], [11, 1], [12, 1]].into_iter().any(below));
+    }
+
+    #[test]
+    fn a_row_goes_on_in_the_next_panel() {
+        let tile = tile();
+        let beside = |from, to| chunk(&tile, from).is_beside(&chunk(&tile, to));
+        assert!(beside([3, 0], [3, 1]));
+        assert!(beside([3, 1], [11, 0]));
+        assert!(![[3, 0], [4, 1], [11, 1], [11, 0]].into_iter().any(|to| beside([3, 0], to)));
+        assert!(![[3, 0], [4, 0], [10, 0], [12, 0], [19, 0]].into_iter().any(|to| beside([3, 1], to)));
+    }
+
+    /// Of several copies any may be next to any.
+    #[test]
+    fn tiles_are_next_to_each_other_as_they_like() {
+        let (tile, other) = (tile(), tile());
+        let (one, two) = (chunk(&tile, [3, 1]), chunk(&other, [7, 1]));
+        assert!(one.is_above(&two) && one.is_beside(&two));
+    }
+}

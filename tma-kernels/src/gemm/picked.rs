@@ -1,0 +1,133 @@
+//! Batches whose matrices are picked by numbers on the device.
+
+use super::{Epilogue, GemmError, GemmOptions, Operands, Product, queue};
+use tma_runtime::launch::{GlobalSlice, LaunchOn, MapArg, MapArgMut};
+use tma_runtime::prelude::*;
+use tma_runtime::{Scalar, tma_module};
+
+/// `with_options`, whose products take matrices from anywhere in A and B, and store to anywhere in
+/// C. Without indices for one of these, product i takes its matrix i.
+#[tma_module(
+    from = crate::gemm::full::with_options,
+    only = ["*_pair_*", "*_square_*", "*_low64_*"],
+)]
+pub mod kernel {
+    /// The matrix of this product among `count` of them.
+    #[tma_device]
+    fn pick(batch: u32, indices: Global<u32>, count: u32) -> u32 {
+        let mut index = batch;
+        if indices.len() > 0 {
+            index = indices.get(batch);
+        }
+        assert!(index < count, "an index of a batch is beyond the matrices");
+        index
+    }
+
+    #[tma_device]
+    fn place_a(batch: u32, indices: Global<u32>, count: u32) -> u32 {
+        pick(batch, indices, count)
+    }
+
+    #[tma_device]
+    fn place_b(batch: u32, indices: Global<u32>, count: u32) -> u32 {
+        pick(batch, indices, count)
+    }
+
+    #[tma_device]
+    fn place_c(batch: u32, indices: Global<u32>, count: u32) -> u32 {
+        pick(batch, indices, count)
+    }
+}
+
+/// Which matrices each product of a batch takes, and which it becomes: numbers on the device, which
+/// the host never reads. Without numbers for one of them, product i takes its matrix i.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Indices<'a> {
+    /// For each product, its matrix of A.
+    pub a: Option<TensorView<'a, u32, 1>>,
+    /// For each product, its matrix of B.
+    pub b: Option<TensorView<'a, u32, 1>>,
+    /// For each product, the matrix of C that it becomes. No two products may become the same.
+    pub c: Option<TensorView<'a, u32, 1>>,
+}
+
+impl Indices<'_> {
+    /// How many products there are, of so many matrices of A, B and C.
+    fn products(&self, counts: [usize; 3]) -> Result<usize, GemmError> {
+        let given = [self.a, self.b, self.c].map(|indices| indices.map(|indices| indices.shape()[0]));
+        let numbers: Vec<usize> =
+            given.iter().zip(counts).map(|(given, count)| given.unwrap_or(count)).collect();
+        match numbers[..] {
+            [a, b, c] if a == b && b == c => Ok(a),
+            _ => Err(GemmError::Indices { found: numbers }),
+        }
+    }
+}
+
+/// Queues a batch of products whose matrices lie anywhere in A, B and C, by one launch. Product i
+/// is that of matrices `a[indices.a[i]]` and `b[indices.b[i]]`, and becomes `c[indices.c[i]]`; other
+/// matrices of C are left as they are. A residual has a matrix for each product.
+///
+/// Views of A and B may overlap. So matrices at any multiples of 16 bytes in an allocation, the
+/// array of addresses of other libraries, are those of a view whose matrices begin 16 bytes after
+/// one another.
+///
+/// ```
+/// use tma_kernels::gemm::{GemmOptions, Indices, gemm_picked};
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::open()?;
+/// let a = device.tensor(&[bf16::from_f32(0.5); 3 * 16 * 32], [3, 16, 32])?;
+/// // Two matrices of 32 × 8, which begin at elements 0 and 264.
+/// let pool = [[2.0; 264], [4.0; 264]].concat().into_iter().map(bf16::from_f32);
+/// let pool = device.tensor(&pool.collect::<Vec<_>>(), [528])?;
+/// let b = pool.view().with_strides([34, 32, 8], [8, 8, 1])?;
+/// let at = device.tensor(&[33_u32, 0, 33], [3])?;
+/// let mut c = device.zeros::<bf16, 3>([3, 16, 8])?;
+/// let indices = Indices { b: Some(at.view()), ..Indices::default() };
+/// gemm_picked(&device, &a, b, &mut c, indices, GemmOptions::default())?;
+/// let c = c.to_vec()?;
+/// assert_eq!([c[0], c[128], c[256]], [64.0, 32.0, 64.0].map(bf16::from_f32));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// `TMA0561` if there are not as many numbers for each of the three, `TMA0547` if there is an
+/// [epilogue](GemmOptions::epilogue) as well, and those of [`gemm`](super::gemm). An index beyond
+/// the matrices stops the kernel: `TMA0545`.
+pub fn gemm_picked<AB: Product<C>, C: Scalar>(
+    on: &impl LaunchOn,
+    a: impl MapArg<AB, 3>,
+    b: impl MapArg<AB, 3>,
+    mut c: impl MapArgMut<C, 3>,
+    indices: Indices<'_>,
+    options: GemmOptions<'_, C, 3>,
+) -> Result<(), GemmError> {
+    let (a, b, c) = (a.view(), b.view(), c.view_mut());
+    let counts = [a.shape()[0], b.shape()[0], c.shape()[0]];
+    let products = indices.products(counts)?;
+    if options.epilogue.is_some() {
+        return Err(GemmError::no_epilogue(AB::NAME));
+    }
+    // The extents that the options are judged by are those of the batch.
+    let batch = |[_, rows, columns]: [usize; 3]| [products, rows, columns];
+    let operands = Operands::of(batch(a.shape()), batch(b.shape()), batch(c.shape()), &options)?;
+    if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
+        return Ok(());
+    }
+    let none = on.device().zeros::<u32, 1>([0])?;
+    let [of_a, of_b, of_c] =
+        [indices.a, indices.b, indices.c].map(|given| given.map_or(none.slice(), GlobalSlice::new));
+    let [count_a, count_b, count_c] = counts.map(|count| count as u32);
+    let further = kernel::full::further(of_a, count_a, of_b, count_b, of_c, count_c);
+    let epilogue = Some(Epilogue::of(&kernel::full::INSTANCES).with(further));
+    let options = GemmOptions { epilogue, ..options };
+    if operands.k > 0 {
+        return queue(on, &operands, [a, b], c, options);
+    }
+    let (operands, [a, b]) = operands.of_zeros::<AB, C, 3>(on.device(), [counts[0], counts[1]], &options)?;
+    queue(on, &operands, [a.view(), b.view()], c, options)
+}

@@ -1,0 +1,196 @@
+//! Batches whose matrices are picked by indices on the device against plain Rust, on the simulator
+//! or on the device that `TMA_DEVICE` names.
+#![cfg(feature = "llvm")]
+
+use tma_kernels::gemm::full::with_options;
+use tma_kernels::gemm::{
+    Activation, Choice, Epilogue, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
+};
+use tma_runtime::Scalar;
+use tma_runtime::prelude::*;
+
+/// -2 to 2, in an order that looks random, and is the same each time.
+fn integers(seed: u32, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state % 5) as f32 - 2.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// What stands in C before.
+const BEFORE: f32 = 8.0;
+
+/// So many matrices of A, B and C, their extents, and which are picked.
+struct Case<'a> {
+    counts: [usize; 3],
+    mnk: [usize; 3],
+    picked: [Option<&'a [u32]>; 3],
+    transposed: [bool; 2],
+    choice: Option<Choice>,
+}
+
+impl Case<'_> {
+    /// Multiplies with beta = 2, and compares every element of C.
+    fn check<AB, C>(&self, device: &Device, of: fn(f32) -> AB, to: fn(f32) -> C) -> Result<(), GemmError>
+    where
+        AB: Product<C>,
+        C: Scalar + PartialEq + std::fmt::Debug,
+    {
+        let &Case { counts: [of_a, of_b, of_c], mnk: [m, n, k], picked, transposed, choice } = self;
+        let (a, b) = (integers(1, of_a * m * k), integers(2, of_b * n * k));
+        let products = picked[0].or(picked[1]).or(picked[2]).map_or(of_c, <[u32]>::len);
+        let pick = |which: usize, product: usize| picked[which].map_or(product, |all| all[product] as usize);
+        let mut wanted = vec![BEFORE; of_c * m * n];
+        for product in 0..products {
+            let (a, b) = (&a[pick(0, product) * m * k..], &b[pick(1, product) * n * k..]);
+            let c = &mut wanted[pick(2, product) * m * n..][..m * n];
+            for (place, c) in c.iter_mut().enumerate() {
+                let (i, j) = (place / n, place % n);
+                let of_a = |x: usize| if transposed[0] { x * m + i } else { i * k + x };
+                let of_b = |x: usize| if transposed[1] { j * k + x } else { x * n + j };
+                let sum: f32 = (0..k).map(|x| a[of_a(x)] * b[of_b(x)]).sum();
+                *c = (sum + 2.0 * BEFORE).max(0.0);
+            }
+        }
+        let wanted: Vec<C> = wanted.into_iter().map(to).collect();
+
+        let elements = |numbers: &[f32]| numbers.iter().map(|&x| of(x)).collect::<Vec<_>>();
+        let shape = |count, rows, columns, turned| {
+            if turned { [count, columns, rows] } else { [count, rows, columns] }
+        };
+        let a = device.tensor(&elements(&a), shape(of_a, m, k, transposed[0]))?;
+        let b = device.tensor(&elements(&b), shape(of_b, k, n, transposed[1]))?;
+        let mut c = device.tensor(&vec![to(BEFORE); of_c * m * n], [of_c, m, n])?;
+        let mut tensors = vec![];
+        for picked in picked {
+            tensors.push(picked.map(|picked| device.tensor(picked, [picked.len()])).transpose()?);
+        }
+        let view = |which: usize| tensors[which].as_ref().map(|tensor| tensor.view());
+        let indices = Indices { a: view(0), b: view(1), c: view(2) };
+        let [transpose_a, transpose_b] = transposed;
+        let options = GemmOptions {
+            transpose_a,
+            transpose_b,
+            beta: 2.0,
+            activation: Activation::Relu,
+            choice,
+            ..GemmOptions::default()
+        };
+        gemm_picked(device, &a, &b, &mut c, indices, options)?;
+        let found = c.to_vec()?;
+        if let Some(i) = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
+            let (matrix, row, column) = (i / (m * n), i / n % m, i % n);
+            panic!(
+                "{choice:?}: matrix {matrix} row {row} column {column} is {:?}, not {:?}",
+                found[i], wanted[i]
+            );
+        }
+        Ok(())
+    }
+}
+
+const NT: [bool; 2] = [false, true];
+
+#[test]
+fn matrices_are_picked_by_every_tile_and_split() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    for tile in [Tile::Pair, Tile::Square, Tile::Low64] {
+        for splits in [1, 2] {
+            let case = Case {
+                counts: [3, 2, 6],
+                mnk: [70, 136, 136],
+                picked: [Some(&[2, 0, 0, 1]), Some(&[1, 1, 0, 0]), Some(&[5, 0, 3, 2])],
+                transposed: NT,
+                choice: Some(Choice { tile, splits }),
+            };
+            case.check::<bf16, bf16>(&device, bf16::from_f32, bf16::from_f32)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each of the three by itself, in every layout, and elements of other types.
+#[test]
+fn what_has_no_indices_is_taken_in_its_order() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let index: &[u32] = &[3, 1];
+    for which in 0..3 {
+        for transposed in [NT, [false, false], [true, false], [true, true]] {
+            let mut case =
+                Case { counts: [2; 3], mnk: [72, 40, 24], picked: [None; 3], transposed, choice: None };
+            case.counts[which] = 4;
+            case.picked[which] = Some(index);
+            case.check::<f16, f16>(&device, f16::from_f32, f16::from_f32)?;
+        }
+    }
+    let case = Case {
+        counts: [1, 3, 3],
+        mnk: [40, 48, 64],
+        picked: [Some(&[0, 0, 0]), None, None],
+        transposed: NT,
+        choice: None,
+    };
+    case.check::<bf16, f32>(&device, bf16::from_f32, |x| x)?;
+    case.check::<e4m3, bf16>(&device, e4m3::from_f32, bf16::from_f32)?;
+    case.check::<tf32, f32>(&device, tf32::from_f32, |x| x)
+}
+
+#[test]
+fn without_elements_there_is_nothing_to_do_and_without_k_nothing_is_added() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let none: &[u32] = &[];
+    for (mnk, picked) in [
+        ([8, 8, 8], [Some(none); 3]),
+        ([0, 8, 8], [Some(&[1, 0][..]); 3]),
+        ([8, 16, 0], [Some(&[1, 0][..]), Some(&[2, 2][..]), Some(&[0, 2][..])]),
+    ] {
+        let case = Case { counts: [2, 3, 3], mnk, picked, transposed: NT, choice: None };
+        case.check::<bf16, bf16>(&device, bf16::from_f32, bf16::from_f32)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let (a, b) = (device.zeros::<bf16, 3>([2, 16, 32])?, device.zeros::<bf16, 3>([3, 32, 8])?);
+    let mut c = device.zeros::<bf16, 3>([2, 16, 8])?;
+    let three = device.tensor(&[0_u32, 1, 1], [3])?;
+    let two = device.tensor(&[0_u32, 2], [2])?;
+    let mut refused = |indices, options| match gemm_picked(&device, &a, &b, &mut c, indices, options) {
+        Ok(()) => panic!("multiplied"),
+        Err(error) => (error.code(), error.to_string()),
+    };
+    for indices in [Indices::default(), Indices { a: Some(three.view()), ..Indices::default() }] {
+        let (code, text) = refused(indices, GemmOptions::default());
+        assert_eq!(code, "TMA0561");
+        assert!(text.contains("[2, 3, 2]") || text.contains("[3, 3, 2]"), "{text}");
+    }
+    let indices = Indices { b: Some(two.view()), ..Indices::default() };
+    let epilogue = Some(Epilogue::of(&with_options::full::INSTANCES));
+    assert_eq!(refused(indices, GemmOptions { epilogue, ..GemmOptions::default() }).0, "TMA0547");
+    assert_eq!(refused(indices, GemmOptions { transpose_b: true, ..GemmOptions::default() }).0, "TMA0546");
+    gemm_picked(&device, &a, &b, &mut c, indices, GemmOptions::default())
+}
+
+/// What the host never reads is tested on the device. A GPU would refuse all that comes after.
+#[test]
+fn an_index_beyond_the_matrices_stops_the_kernel() -> Result<(), GemmError> {
+    let device = Device::simulator();
+    let (a, b) = (device.zeros::<bf16, 3>([2, 16, 32])?, device.zeros::<bf16, 3>([2, 32, 8])?);
+    let beyond = device.tensor(&[1_u32, 2], [2])?;
+    let at = Some(beyond.view());
+    let none = Indices::default();
+    for indices in [Indices { a: at, ..none }, Indices { b: at, ..none }, Indices { c: at, ..none }] {
+        let mut c = device.zeros::<bf16, 3>([2, 16, 8])?;
+        let result = gemm_picked(&device, &a, &b, &mut c, indices, GemmOptions::default());
+        let error = result.and_then(|()| c.to_vec().map(drop).map_err(GemmError::from)).expect_err("beyond");
+        assert_eq!(error.code(), "TMA0545", "{error}");
+        assert!(error.to_string().contains("an index of a batch is beyond the matrices"), "{error}");
+    }
+    Ok(())
+}
