@@ -33,6 +33,7 @@ mod note;
 mod parse;
 mod pipeline;
 mod place;
+mod quick;
 mod target;
 
 #[cfg(feature = "llvm")]

@@ -6,30 +6,29 @@
 //! known when the kernel is compiled: on all paths to a place the same multiplications are open
 //! there.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::{
     Awaited, Block, ExprKind, Kernel, Label, LeftOperand, LocalId, Span, Stmt, StmtId, StmtKind, visit,
 };
+use crate::quick::{QuickMap, QuickSet};
 
 /// What is known of the multiplications of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
     /// How many groups each wait leaves open.
-    pending: HashMap<StmtId, u32>,
+    pending: QuickMap<StmtId, u32>,
     /// The multiplications that begin a sum.
-    first: HashSet<StmtId>,
+    first: QuickSet<StmtId>,
     /// Those that go on with a flight: the one before is still under way.
-    continued: HashSet<StmtId>,
+    continued: QuickSet<StmtId>,
     /// The waits for flights that began a sum, which complete then and no others with them.
-    of_new_sums: HashSet<StmtId>,
+    of_new_sums: QuickSet<StmtId>,
     /// The fragments and metadata that the multiplications of each accumulator read.
-    registers: HashMap<LocalId, Vec<LocalId>>,
+    registers: QuickMap<LocalId, Vec<LocalId>>,
     /// The statements in loops at which multiplications are under way, and all those in loops that
     /// are entered or left so.
-    in_flight: HashSet<StmtId>,
+    in_flight: QuickSet<StmtId>,
 }
 
 impl Flights {
@@ -72,7 +71,7 @@ impl Flights {
 
 /// Follows the multiplications through the kernel; reports those that are not waited for.
 pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
-    let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: HashMap::new(), loops: 0 };
+    let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: QuickMap::default(), loops: 0 };
     let end = walk.block(&kernel.body, Some(State::default()));
     walk.all_over(end.as_ref());
     walk.flights
@@ -84,7 +83,7 @@ struct State {
     /// The groups under way, oldest first.
     open: Vec<Group>,
     /// The accumulators that are zero.
-    zero: HashSet<LocalId>,
+    zero: QuickSet<LocalId>,
 }
 
 impl State {
@@ -110,7 +109,7 @@ struct Walk<'k, 's> {
     sink: &'s mut Sink,
     flights: Flights,
     /// What is known where a label is left to, and where its loop goes on.
-    exits: HashMap<Label, Exits>,
+    exits: QuickMap<Label, Exits>,
     /// How many loops are around.
     loops: u32,
 }

@@ -4,11 +4,10 @@
 //! low bits, and nothing has to be known of the bits above. Variables are seen through if they are
 //! assigned once.
 
-use std::collections::HashMap;
-
 use crate::diag::mistake::Beside;
 use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
 use crate::limits::MAX_RANK;
+use crate::quick::QuickMap;
 
 /// The lowest `known` bits are those of `bits`, whose others are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +49,20 @@ const fn ones(count: u32) -> u64 {
 /// What the variables hold, by element for arrays.
 pub(super) struct Variables {
     /// How many assignments each has.
-    assignments: HashMap<LocalId, u32>,
-    known: HashMap<LocalId, Vec<LowBits>>,
+    assignments: QuickMap<LocalId, u32>,
+    known: QuickMap<LocalId, Vec<LowBits>>,
 }
 
 impl Variables {
     /// Those of a kernel with this body.
     pub(super) fn new(body: &Block) -> Self {
-        let mut assignments = HashMap::new();
+        let mut assignments = QuickMap::default();
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::Assign { local, .. } = stmt.kind {
                 *assignments.entry(local).or_default() += 1;
             }
         });
-        Self { assignments, known: HashMap::new() }
+        Self { assignments, known: QuickMap::default() }
     }
 
     /// Goes past a statement; to be called for all, in order. A variable is assigned before it is

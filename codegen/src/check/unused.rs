@@ -4,12 +4,11 @@
 //! initialise them, and about parts of pipelines. What is used in one instance of a kernel is used:
 //! it cannot be declared in that instance alone.
 
-use std::collections::HashSet;
-
 use super::{CheckedKernel, layout};
 use crate::diag::Sink;
 use crate::diag::mistake::Shared;
 use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
+use crate::quick::QuickSet;
 
 /// Warns of what no instance of a kernel uses; `instances` are all of them.
 pub(crate) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
@@ -37,8 +36,8 @@ pub(crate) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
 }
 
 /// The variables that nothing refers to, except to initialise or invalidate a barrier.
-fn unused_in(kernel: &Kernel) -> HashSet<SharedId> {
-    let mut unused: HashSet<_> = (0..).map(SharedId).take(kernel.shared.len()).collect();
+fn unused_in(kernel: &Kernel) -> QuickSet<SharedId> {
+    let mut unused: QuickSet<_> = (0..).map(SharedId).take(kernel.shared.len()).collect();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         for operand in visit::operands(&stmt.kind) {
             if set_up(stmt).is_some_and(|barrier| std::ptr::eq(barrier, operand)) {

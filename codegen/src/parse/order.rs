@@ -4,10 +4,9 @@
 //! operand whose variables are changed by an operand after it must therefore be read before that:
 //! `x + { x = 2; 3 }`.
 
-use std::collections::HashSet;
-
 use super::cx::Cx;
 use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
+use crate::quick::QuickSet;
 
 impl Cx<'_> {
     /// The values of expressions that are evaluated one after another.
@@ -39,7 +38,7 @@ impl Cx<'_> {
         self.hold_written(values, &written(effects));
     }
 
-    fn hold_written(&mut self, values: &mut [Expr], written: &HashSet<LocalId>) {
+    fn hold_written(&mut self, values: &mut [Expr], written: &QuickSet<LocalId>) {
         for value in values.iter_mut().filter(|value| reads(value, written)) {
             if let ExprKind::Compound(parts) = &mut value.kind {
                 self.hold_written(parts, written);
@@ -65,7 +64,7 @@ impl Cx<'_> {
     }
 }
 
-fn reads(value: &Expr, written: &HashSet<LocalId>) -> bool {
+fn reads(value: &Expr, written: &QuickSet<LocalId>) -> bool {
     let mut found = false;
     visit::within(value, &mut |node| {
         found |= matches!(node.kind, ExprKind::Local(id) if written.contains(&id));
@@ -75,8 +74,8 @@ fn reads(value: &Expr, written: &HashSet<LocalId>) -> bool {
 
 /// The variables that a block changes. What its other statements write are temporaries of their
 /// own, which nothing before them reads.
-fn written(block: &Block) -> HashSet<LocalId> {
-    let mut written = HashSet::new();
+fn written(block: &Block) -> QuickSet<LocalId> {
+    let mut written = QuickSet::default();
     visit::for_each_stmt(block, &mut |stmt| {
         if let StmtKind::Assign { local, .. } = stmt.kind {
             written.insert(local);

@@ -11,11 +11,10 @@
 //! assigned to each other count as one. The stage of a consumer is none of them: it is a number at
 //! first, and counts on, and each slot has what it was when the slot was taken.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::ir::{
     BarrierOp, Block, Expr, ExprKind, Fence, FencedMemory, LocalId, Pipeline, Scope, Stmt, StmtKind, visit,
 };
+use crate::quick::{QuickMap, QuickSet};
 
 /// Puts a fence before each release of a slot that threads have read.
 pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
@@ -52,14 +51,14 @@ type Slot = Option<LocalId>;
 /// The slots of a ring whose releases begin with a fence.
 enum Fenced {
     All,
-    These(HashSet<LocalId>),
+    These(QuickSet<LocalId>),
 }
 
 impl Fenced {
     /// Those that threads read. If one of them is read and never released, others are released for
     /// it: then all.
     fn of(ring: &Pipeline, body: &Block, flow: &Flow) -> Self {
-        let (mut read, mut released_slots) = (HashSet::new(), HashSet::new());
+        let (mut read, mut released_slots) = (QuickSet::default(), QuickSet::default());
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } = &stmt.kind {
                 read.extend(flow.slots(tile, ring));
@@ -69,8 +68,8 @@ impl Fenced {
             released_slots.extend(released(stmt, ring));
         });
         let root = |slot: Slot| slot.map(|stage| flow.root(stage));
-        let released_slots: HashSet<Slot> = released_slots.into_iter().map(root).collect();
-        let read: Option<HashSet<LocalId>> = read.into_iter().map(root).collect();
+        let released_slots: QuickSet<Slot> = released_slots.into_iter().map(root).collect();
+        let read: Option<QuickSet<LocalId>> = read.into_iter().map(root).collect();
         match read {
             Some(read) if read.iter().all(|&slot| released_slots.contains(&Some(slot))) => Self::These(read),
             Some(_) | None => Self::All,
@@ -107,15 +106,15 @@ fn slot_of(stage: &Expr) -> Slot {
 /// What locals get from each other.
 struct Flow {
     /// All that is assigned to each local.
-    values: HashMap<LocalId, Vec<Expr>>,
+    values: QuickMap<LocalId, Vec<Expr>>,
     /// For locals that are assigned to each other, one that stands for all, after one or more
     /// steps.
-    parents: HashMap<LocalId, LocalId>,
+    parents: QuickMap<LocalId, LocalId>,
 }
 
 impl Flow {
     fn of(body: &Block) -> Self {
-        let mut flow = Self { values: HashMap::new(), parents: HashMap::new() };
+        let mut flow = Self { values: QuickMap::default(), parents: QuickMap::default() };
         let mut copies = vec![];
         visit::for_each_stmt(body, &mut |stmt| {
             if let StmtKind::Assign { local, value, .. } = &stmt.kind {
@@ -151,7 +150,7 @@ impl Flow {
     /// The slots of `ring` that `tile` may be of.
     fn slots(&self, tile: &Expr, ring: &Pipeline) -> Vec<Slot> {
         let is_tile = |expr: &Expr| matches!(expr.kind, ExprKind::Shared(id) if ring.tiles.contains(&id));
-        let (mut slots, mut known, mut open) = (vec![], HashSet::new(), vec![tile]);
+        let (mut slots, mut known, mut open) = (vec![], QuickSet::default(), vec![tile]);
         while let Some(tile) = open.pop() {
             if let ExprKind::Stage(stages, stage) = &tile.kind
                 && is_tile(stages)

@@ -4,7 +4,7 @@
 //! Threads of a warp that come to a statement equally often are taken to come together, whatever
 //! groups they are followed in.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tma_model::banks::{Wavefronts, wavefronts};
 
@@ -12,6 +12,7 @@ use super::memory::region::Region;
 use super::run::Run;
 use crate::ir::{Kernel, Span, StmtId, StmtKind, visit};
 use crate::limits::WARP_THREADS;
+use crate::quick::QuickMap;
 
 /// A statement by which each thread accesses elements of a tile or array in shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +29,11 @@ pub struct SharedAccess {
 /// The accesses of a kernel, over all its worlds.
 #[derive(Debug, Default)]
 pub(super) struct Banks {
-    worst: HashMap<StmtId, Wavefronts>,
+    worst: QuickMap<StmtId, Wavefronts>,
     /// The accesses of the world that is looked at.
-    world: HashMap<WarpAccess, Lanes>,
+    world: QuickMap<WarpAccess, Lanes>,
     /// How often each group has come to each statement in this world.
-    visits: HashMap<(usize, StmtId), u32>,
+    visits: QuickMap<(usize, StmtId), u32>,
 }
 
 /// An access of a warp: the statement, the block, the warp, and how often it was there before.

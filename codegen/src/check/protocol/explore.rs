@@ -1,6 +1,6 @@
 //! All worlds of a kernel: each free decision is taken both ways.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::banks::{Banks, SharedAccess};
@@ -16,6 +16,7 @@ use crate::check::{CheckedKernel, registers};
 use crate::diag::Diagnostic;
 use crate::ir::{Cluster, Kernel, SharedVar, StmtKind, Sync, Type};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+use crate::quick::QuickMap;
 
 /// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
 /// judged alike wherever it is compiled.
@@ -122,7 +123,7 @@ struct Exploration {
 /// How a world ended, and what it had decided.
 struct Ended {
     turns: u32,
-    decided: HashMap<Term, bool>,
+    decided: QuickMap<Term, bool>,
 }
 
 /// The worlds of a kernel in clusters of one size.

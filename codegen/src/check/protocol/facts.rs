@@ -3,15 +3,19 @@
 //! Of the numbers that a launch brings, those of 32 and 64 bits are taken to be below half of what
 //! their types hold, so that what a kernel adds to them does not wrap.
 
-use super::quick::{QuickMap, QuickSet};
+use std::cell::RefCell;
+
 use super::term::{Known, Node, Symbol, Term, Terms};
 use crate::ir::{BinaryOp, MathOp, Scalar, Special};
+use crate::quick::{QuickMap, QuickSet};
 
 /// What holds in a world.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     decided: QuickMap<Term, bool>,
     bounds: QuickMap<Term, (i128, i128)>,
+    /// What follows from the bounds for terms that were asked about: terms share their parts.
+    ranges: RefCell<QuickMap<Term, (i128, i128)>>,
     unequal: QuickSet<(Term, i128)>,
     /// Comparisons of sums that were decided.
     sums: QuickMap<Compared, Decided>,
@@ -150,6 +154,15 @@ impl Facts {
         if let Some(value) = terms.int(term) {
             return (value, value);
         }
+        let known = self.ranges.borrow().get(&term).copied();
+        known.unwrap_or_else(|| {
+            let range = self.computed_range(terms, term);
+            self.ranges.borrow_mut().insert(term, range);
+            range
+        })
+    }
+
+    fn computed_range(&self, terms: &Terms, term: Term) -> (i128, i128) {
         let scalar = terms.scalar(term);
         let (least, greatest) = scalar.integer_range().unwrap_or((0, 1));
         let within = |low: i128, high: i128| {
@@ -280,6 +293,9 @@ impl Facts {
         }
         let (least, greatest) = self.range(terms, term);
         let (low, high) = (low.max(least), high.min(greatest));
+        if (low, high) != (least, greatest) {
+            self.ranges.get_mut().clear();
+        }
         self.bounds.insert(term, (low, high));
         // What is bounded through a sum without overflow is bounded itself.
         if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
@@ -331,6 +347,7 @@ impl Facts {
         facts.bounds =
             self.bounds.iter().filter(|(term, _)| is_lasting(term)).map(|(a, b)| (*a, *b)).collect();
         facts.unequal = self.unequal.iter().filter(|(term, _)| is_lasting(term)).copied().collect();
+        facts.ranges.get_mut().clear();
         facts
     }
 

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Facts;
-use super::quick::QuickMap;
 use super::term::{Known, Node, Symbol, Term, Terms};
 use super::value::along;
 use crate::ir::{Axis, Scalar, Special};
+use crate::quick::QuickMap;
 
 /// How many assignments are tried.
-const MOST_TRIALS: u32 = 20_000;
+const MOST_TRIALS: u32 = 2_000;
 /// Numbers that are tried of every symbol.
 const FIRST: i128 = 13;
 /// Multiples of constants that are tried.

@@ -32,7 +32,6 @@ mod launch;
 mod meetings;
 mod memory;
 mod proof;
-mod quick;
 mod repair;
 mod run;
 mod slice;

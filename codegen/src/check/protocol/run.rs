@@ -3,7 +3,6 @@
 //! Groups of threads take turns, and each goes on until it has to wait. Copies count at once; who
 //! may use what they bring is decided by clocks alone, as in the simulator.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
@@ -19,6 +18,7 @@ use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::check::CheckedKernel;
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
+use crate::quick::QuickSet;
 
 /// What all worlds of a kernel have in common.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(super) struct Choices {
     /// Whether whoever runs it decides, each condition when it comes.
     pub(super) forks: bool,
     /// Then the loops whose ends depend on the launch or on data.
-    pub(super) free: HashSet<StmtId>,
+    pub(super) free: QuickSet<StmtId>,
 }
 
 /// A world under way.

@@ -2,19 +2,18 @@
 //! control flow around them, and the variables that these read. Sums of floats and coordinates of
 //! tensors vanish.
 
-use std::collections::HashSet;
-
 use crate::ir::{
     BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
     Scalar, SharedRange, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
+use crate::quick::QuickSet;
 
 /// The statements and variables that matter.
 #[derive(Debug, Default)]
 pub(super) struct Slice {
-    kept: HashSet<StmtId>,
-    needed: HashSet<LocalId>,
-    labels: HashSet<Label>,
+    kept: QuickSet<StmtId>,
+    needed: QuickSet<LocalId>,
+    labels: QuickSet<Label>,
     /// Whether numbers travel through shared arrays to where they matter.
     reads_shared: bool,
 }

@@ -1,11 +1,10 @@
 //! Among which threads a value is the same.
 
-use std::collections::HashMap;
-
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 use crate::diag::mistake::Difference;
 use crate::ir::{Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
+use crate::quick::QuickMap;
 
 /// The threads that all have the same value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,14 +71,14 @@ fn level_of(threads: u32) -> Level {
 /// What is known of variables at a point of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    values: HashMap<LocalId, Fact>,
+    values: QuickMap<LocalId, Fact>,
     /// Threads of a block along x, y and z.
     threads: [u32; 3],
 }
 
 impl Facts {
     pub(super) fn new(threads: [u32; 3]) -> Self {
-        Self { values: HashMap::new(), threads }
+        Self { values: QuickMap::default(), threads }
     }
 
     /// The local has this value, if it is assigned as a whole; else it may have it in a part.

@@ -10,13 +10,13 @@
 mod facts;
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
     BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, Team, visit,
 };
+use crate::quick::{QuickMap, QuickSet};
 use facts::{Fact, Facts, Level};
 
 /// Reports what parts the threads of a warpgroup before they do something together.
@@ -26,8 +26,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     if !is_needed {
         return;
     }
-    let (facts, left) = (Facts::new(kernel.launch.threads), HashMap::new());
-    Walk { kernel, facts, control: Fact::default(), left, said: HashSet::new(), sink: Some(sink) }
+    let (facts, left) = (Facts::new(kernel.launch.threads), QuickMap::default());
+    Walk { kernel, facts, control: Fact::default(), left, said: QuickSet::default(), sink: Some(sink) }
         .block(&kernel.body);
 }
 
@@ -119,9 +119,9 @@ struct Walk<'s> {
     /// Which threads come to this point, as far as conditions around it say.
     control: Fact,
     /// The threads that have left what is around this point.
-    left: HashMap<Target, Left>,
+    left: QuickMap<Target, Left>,
     /// The places of which something was said.
-    said: HashSet<(usize, usize)>,
+    said: QuickSet<(usize, usize)>,
     /// Takes the errors, when everything is known.
     sink: Option<&'s mut Sink>,
 }

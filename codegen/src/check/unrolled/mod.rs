@@ -10,8 +10,6 @@ mod values;
 
 pub(super) use values::State;
 
-use std::collections::{HashMap, HashSet};
-
 use super::limits::{self, Bound};
 use super::mma::{columns_within, warp};
 use crate::diag::Sink;
@@ -19,6 +17,7 @@ use crate::diag::mistake::{Mma, RegisterIndex, Turn};
 use crate::ir::{
     Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Span, Stmt, StmtKind, Type, Until, visit,
 };
+use crate::quick::{QuickMap, QuickSet};
 use values::Value;
 
 /// Judges the indices of a kernel whose loops are small enough to be unrolled.
@@ -28,7 +27,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         is_needed |= matches!(&stmt.kind, StmtKind::For(inner) if inner.unroll);
     });
     if is_needed {
-        let (exits, turns, reported) = (HashMap::new(), vec![], HashSet::new());
+        let (exits, turns, reported) = (QuickMap::default(), vec![], QuickSet::default());
         Walk { kernel, sink, exits, turns, reported }.block(&kernel.body, Some(State::default()));
     }
 }
@@ -45,11 +44,11 @@ struct Walk<'k, 's> {
     kernel: &'k Kernel,
     sink: &'s mut Sink,
     /// What is known where a label is left to, and where its loop goes on.
-    exits: HashMap<Label, Exits>,
+    exits: QuickMap<Label, Exits>,
     /// The turns of the unrolled loops around this point, outermost first.
     turns: Vec<(LocalId, i128)>,
     /// The indices that something was said of: the first turn is enough.
-    reported: HashSet<Place>,
+    reported: QuickSet<Place>,
 }
 
 #[derive(Default)]

@@ -1,9 +1,8 @@
 //! What variables hold, as far as it is known when the kernel is compiled.
 
-use std::collections::HashMap;
-
 use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
+use crate::quick::QuickMap;
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +56,7 @@ impl Value {
 /// What variables hold at a point of the kernel. One that was given nothing yet is not there.
 #[derive(Clone, Debug, Default)]
 pub(in crate::check) struct State {
-    values: HashMap<LocalId, Value>,
+    values: QuickMap<LocalId, Value>,
     /// The warpgroup that is followed, if it is one alone.
     warpgroup: Option<u64>,
 }

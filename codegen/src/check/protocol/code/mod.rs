@@ -3,22 +3,21 @@
 
 mod polls;
 
-use std::collections::{HashMap, HashSet};
-
 use super::slice::Slice;
 use crate::ir::{Block, Expr, Flow, For, Kernel, Label, Loop, Stmt, StmtId, Until, visit};
+use crate::quick::{QuickMap, QuickSet};
 
 /// The steps of a kernel.
 #[derive(Debug)]
 pub(super) struct Steps<'k> {
     steps: Vec<Step<'k>>,
     /// The polls that a loop does nothing but repeat: waits, that is.
-    polls: HashSet<StmtId>,
+    polls: QuickSet<StmtId>,
     /// How many `for` loops there are: each has a counter, an end and a step beside its variable.
     pub(super) counters: usize,
     pub(super) slice: Slice,
     /// Statements that are not judged.
-    trusted: HashSet<StmtId>,
+    trusted: QuickSet<StmtId>,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -94,10 +93,10 @@ impl<'k> Steps<'k> {
             slice: Slice::of(kernel),
             steps: vec![],
             loops: vec![],
-            polls: HashSet::new(),
+            polls: QuickSet::default(),
             counters: 0,
             open: vec![],
-            places: HashMap::new(),
+            places: QuickMap::default(),
         };
         flat.block(&kernel.body);
         let end = flat.steps.len();
@@ -109,7 +108,7 @@ impl<'k> Steps<'k> {
             }
         }
         let Flat { slice, steps, polls, counters, .. } = flat;
-        let mut trusted = HashSet::new();
+        let mut trusted = QuickSet::default();
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             if kernel.is_trusted(stmt.origin) {
                 trusted.insert(stmt.id);
@@ -157,11 +156,11 @@ struct Flat<'k> {
     slice: Slice,
     steps: Vec<Step<'k>>,
     loops: Vec<StmtId>,
-    polls: HashSet<StmtId>,
+    polls: QuickSet<StmtId>,
     counters: usize,
     /// Jumps whose target is not known yet.
     open: Vec<(usize, Exit)>,
-    places: HashMap<Exit, usize>,
+    places: QuickMap<Exit, usize>,
 }
 
 impl<'k> Flat<'k> {

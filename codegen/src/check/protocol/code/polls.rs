@@ -1,9 +1,8 @@
 //! Loops that only wait: they ask whether a phase is complete until it is.
 
-use std::collections::HashSet;
-
 use crate::check::protocol::slice::Slice;
 use crate::ir::{BarrierOp, Block, Expr, ExprKind, Label, LocalId, Stmt, StmtId, StmtKind, UnaryOp, visit};
+use crate::quick::QuickSet;
 
 /// The poll that a loop of a kernel repeats until it succeeds, if the loop does nothing else that
 /// anybody notices. Such a poll is followed as a wait.
@@ -79,7 +78,7 @@ impl<'k> Polling<'k> {
     /// Whether what is asked, or anything that follows, depends on how often it was asked, which
     /// nobody knows.
     fn is_counted(&self, repeated: &Stmt, kernel: &Block, slice: &Slice) -> bool {
-        let own: HashSet<StmtId> = self.inside.iter().map(|stmt| stmt.id).chain([repeated.id]).collect();
+        let own: QuickSet<StmtId> = self.inside.iter().map(|stmt| stmt.id).chain([repeated.id]).collect();
         let mut is_counted = reads(&self.poll.kind, |local| self.assigns(local));
         visit::for_each_stmt(kernel, &mut |stmt| {
             let is_other = !own.contains(&stmt.id) && slice.keeps(stmt);

@@ -12,13 +12,13 @@ use crate::check::protocol::code::Op;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::quick::QuickMap;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::{Agent, Block, Counter, Mbarrier, Meeting, Meets, TensorCore};
 use crate::check::protocol::term::Term;
 use crate::check::protocol::value::{Place, Value};
 use crate::ir::{Stmt, StmtKind};
 use crate::limits::WARPGROUP_THREADS;
+use crate::quick::QuickMap;
 
 /// What a state becomes.
 type Key = Vec<u32>;

@@ -25,11 +25,11 @@ use tma_model::sync::Acquirer;
 pub(super) use self::statics::Statics;
 use super::facts::Facts;
 use super::lanes::Lanes;
-use super::quick::QuickSet;
 use super::run::{Choices, Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
 use crate::ir::StmtId;
+use crate::quick::QuickSet;
 
 /// What became of an attempt.
 #[derive(Debug)]

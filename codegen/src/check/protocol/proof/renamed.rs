@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use crate::check::protocol::lanes::Lanes;
-use crate::check::protocol::quick::{QuickMap, QuickSet};
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::linear::Linear;
 use crate::check::protocol::term::{Given, Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::BinaryOp;
+use crate::quick::{QuickMap, QuickSet};
 
 /// What terms become.
 #[derive(Debug, Default)]

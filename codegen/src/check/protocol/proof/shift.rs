@@ -7,11 +7,11 @@ use super::statics::Statics;
 use super::widen::{counters, is_count};
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::parted;
-use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::{Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar};
+use crate::quick::QuickSet;
 
 /// How much the sums of a state have in common.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! What is known of a kernel's steps before they are followed: which variables are read again,
 //! which ones count the turns of a loop, and after how many turns what they are divided by repeats.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::check::protocol::code::{Op, Step, Steps};
 use crate::check::protocol::slice::parity;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Stmt, StmtId, StmtKind, visit};
+use crate::quick::{QuickMap, QuickSet};
 
 /// Longer periods are of no use: that many turns are not looked at.
 const LONGEST_PERIOD: i128 = 1 << 10;
@@ -17,13 +16,13 @@ pub(in crate::check::protocol) struct Statics {
     live: Vec<Locals>,
     /// Of each step the loops that may begin before the loops around it go on, as bits.
     ahead: Vec<u128>,
-    bits: HashMap<StmtId, u32>,
+    bits: QuickMap<StmtId, u32>,
     /// The loop of each counter.
-    pub(super) loops: HashMap<usize, StmtId>,
+    pub(super) loops: QuickMap<usize, StmtId>,
     /// Variables that grow in the turns of a loop, and do nothing else there.
-    counting: HashSet<(LocalId, StmtId)>,
+    counting: QuickSet<(LocalId, StmtId)>,
     /// The variables of `for` loops.
-    pub(super) variables: HashMap<StmtId, LocalId>,
+    pub(super) variables: QuickMap<StmtId, LocalId>,
     /// After how many turns what counters are divided by repeats.
     pub(super) period: i128,
 }
@@ -31,7 +30,8 @@ pub(in crate::check::protocol) struct Statics {
 impl Statics {
     pub(in crate::check::protocol) fn of(code: &Steps<'_>, locals: usize) -> Self {
         let steps: Vec<_> = code.steps().collect();
-        let (mut loops, mut variables, mut bits) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut loops, mut variables, mut bits) =
+            (QuickMap::default(), QuickMap::default(), QuickMap::default());
         for step in &steps {
             if let Op::Enter(of) = step.op {
                 let next = u32::try_from(bits.len()).unwrap_or(u32::MAX);
@@ -184,7 +184,7 @@ fn live(steps: &[&Step<'_>], count: u32) -> Vec<Locals> {
 }
 
 /// The loops that may begin after each step, before it is taken again.
-fn ahead(steps: &[&Step<'_>], bits: &HashMap<StmtId, u32>) -> Vec<u128> {
+fn ahead(steps: &[&Step<'_>], bits: &QuickMap<StmtId, u32>) -> Vec<u128> {
     let mut ahead = vec![0; steps.len()];
     for (at, step) in steps.iter().enumerate().rev() {
         let later = successors(at, &step.op).into_iter().filter(|to| *to > at);
@@ -196,8 +196,8 @@ fn ahead(steps: &[&Step<'_>], bits: &HashMap<StmtId, u32>) -> Vec<u128> {
 }
 
 /// Variables to which each assignment within a loop adds a number.
-fn counting(steps: &[&Step<'_>]) -> HashSet<(LocalId, StmtId)> {
-    let (mut grow, mut others) = (HashSet::new(), HashSet::new());
+fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
+    let (mut grow, mut others) = (QuickSet::default(), QuickSet::default());
     for step in steps {
         if let Op::Do(Stmt { kind: StmtKind::Assign { local, index, value }, .. }) = &step.op {
             let set = if index.is_empty() && is_grown(value, *local) { &mut grow } else { &mut others };
@@ -224,7 +224,7 @@ fn number(expr: &Expr) -> Option<i128> {
 /// Modulo which numbers it is enough to know variables: 1 where nothing depends on it.
 #[derive(Debug, Default)]
 struct Periods {
-    of: HashMap<LocalId, i128>,
+    of: QuickMap<LocalId, i128>,
     changed: bool,
 }
 
@@ -300,7 +300,7 @@ impl Periods {
     fn longest<'a>(
         &self,
         counting: impl Iterator<Item = &'a LocalId>,
-        variables: &'a HashMap<StmtId, LocalId>,
+        variables: &'a QuickMap<StmtId, LocalId>,
     ) -> i128 {
         let mut all: Vec<i128> =
             counting.chain(variables.values()).filter_map(|local| self.of.get(local).copied()).collect();

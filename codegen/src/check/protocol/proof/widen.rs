@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use super::renamed::{in_order, replace_all};
 use super::shift::shift;
 use super::statics::Statics;
-use crate::check::protocol::quick::QuickSet;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
@@ -17,6 +16,7 @@ use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
+use crate::quick::QuickSet;
 
 /// By how much counters of groups in the same turns differ at most.
 const MOST_APART: i128 = 2;

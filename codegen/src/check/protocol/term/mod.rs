@@ -10,8 +10,8 @@ mod node;
 
 use self::node::each_operand;
 pub(super) use self::node::{Given, Known, Node, Symbol, Term};
-use crate::check::protocol::quick::QuickMap;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
+use crate::quick::QuickMap;
 
 /// All terms of a kernel.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ fn shelf(scalar: Scalar) -> Option<usize> {
 }
 
 /// Numbers below this are small.
-const SMALL: i128 = 4096;
+const SMALL: i128 = 1 << 16;
 
 /// What is written with more operations is not followed: a sum that grows in every turn by what a
 /// launch brings, say. All that walks through terms is bounded by this.

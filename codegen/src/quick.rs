@@ -1,18 +1,18 @@
-//! Maps for small keys. The checker runs where macros are expanded, without optimisation, and spends
-//! much of its time in them: they need neither protection against chosen keys nor a seed.
+//! Maps for small keys. Checks run where macros are expanded, without optimisation, and spend much of
+//! their time in them: they need neither protection against chosen keys nor a seed.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map by small keys. It is walked over in the same order each time.
-pub(super) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 /// A set of small keys.
-pub(super) type QuickSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
+pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
 
 /// Mixes numbers by a multiplication each. The factor is odd, and its bits are those of the golden
 /// ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mixer(u64);
+pub(crate) struct Mixer(u64);
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
