@@ -128,7 +128,7 @@ impl Report {
     /// Of a list that is compared with what is kept, or recorded.
     fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
         let (kept, dump) = match record {
-            None => (list.kept(&names)?, None),
+            None => (Some(list.kept(&names)?), None),
             Some(folder) => {
                 let path = folder.join(format!("{}.failed", list.name()));
                 let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
