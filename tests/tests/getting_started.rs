@@ -60,8 +60,11 @@ fn package() -> PathBuf {
     folder
 }
 
-/// The package lies within this workspace and is none of it.
+/// The package lies within this workspace and is none of it. It names the repository by the path by
+/// which the packages of `cargo-tma/tests` do: what they depend on is compiled once for all.
 fn write_manifest(folder: &Path, text: &str) {
+    let repository = format!("path = \"{}/", root().canonicalize().unwrap().display());
+    let text = text.replace("path = \"../tma/", &repository);
     fs::write(folder.join("Cargo.toml"), format!("{text}\n\n[workspace]\n")).unwrap();
 }
 

@@ -49,16 +49,19 @@ pub struct Trial {
     pub verdict: Verdict,
 }
 
-/// Runs every mutant of every subject, until it is found or no seed is left; on all cores.
+/// Runs one in `step` of the mutants of all subjects, until it is found or no seed is left; on all
+/// cores.
 ///
 /// # Errors
 ///
 /// A mutant that could not be run at all.
-pub fn trials(subjects: &[Subject]) -> anyhow::Result<Vec<Trial>> {
+pub fn trials(subjects: &[Subject], step: usize) -> anyhow::Result<Vec<Trial>> {
     let jobs = subjects
         .iter()
         .flat_map(|subject| mutants(subject.kernel.ptx).into_iter().map(move |m| (subject, m)));
-    on_all_cores(jobs.collect(), |(subject, mutant)| trial(subject, mutant)).into_iter().collect()
+    on_all_cores(jobs.step_by(step).collect(), |(subject, mutant)| trial(subject, mutant))
+        .into_iter()
+        .collect()
 }
 
 fn trial(subject: &Subject, mutant: Mutant) -> anyhow::Result<Trial> {
