@@ -14,6 +14,8 @@ pub mod examples;
 pub mod gpu;
 pub mod kept;
 pub mod kernels;
+#[cfg(feature = "llvm")]
+pub mod library;
 pub mod mutation;
 pub mod page;
 pub mod parallel;

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{env, fs};
 
-use tma_codegen::{Target, compile};
+use tma_codegen::{Target, check, compile};
 use tma_runtime::testing::under_seeds;
 use tma_tests::mutation::steps::mutants;
-use tma_tests::mutation::subjects::{Subject, first_instances, subjects};
+use tma_tests::mutation::subjects::{Subject, first_instances, library_subjects, subjects};
 use tma_tests::mutation::table::{surprises, tables, unused_entries};
 use tma_tests::mutation::trial::trials;
 use tma_tests::page;
@@ -27,32 +27,49 @@ const INSTANCES: usize = 8;
 /// The page with the results.
 const PAGE: &str = "mutations.md";
 
-/// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds. Any
-/// other value asks for the mutants of the kernels whose names begin so.
+/// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds. `library`
+/// asks for the mutants of the kernels of `tma-kernels`, `none` for the kernels as they are, and any
+/// other value for the mutants of the kernels whose names begin so.
 const MUTATIONS: &str = "TMA_MUTATIONS";
-
-fn wants_all() -> bool {
-    env::var(MUTATIONS).is_ok_and(|value| value == "all")
-}
 
 #[test]
 fn every_missing_step_is_found() -> anyhow::Result<()> {
-    let mut subjects = subjects()?;
-    if wants_all() {
-        let trials = trials(&first_instances(&subjects, INSTANCES), 1)?;
-        expect_none(surprises(&trials).into_iter().chain(unused_entries(&trials)));
-        return page::ends_with(PAGE, &tables(&trials));
-    }
-    let step = if let Ok(name) = env::var(MUTATIONS) {
-        subjects.retain(|subject| subject.kernel.name.starts_with(&name));
-        assert!(!subjects.is_empty(), "no kernel's name begins with `{name}`");
-        1
-    } else {
-        subjects = first_instances(&subjects, 1);
-        2
+    let subjects = subjects()?;
+    let trials = match env::var(MUTATIONS).as_deref() {
+        Ok("all") => {
+            let trials = trials(&first_instances(&subjects, INSTANCES), 1)?;
+            expect_none(surprises(&trials).into_iter().chain(unused_entries(&trials)));
+            return page::ends_with(PAGE, &tables(&trials));
+        }
+        Ok("none") => {
+            expect_quiet(subjects);
+            return Ok(());
+        }
+        Ok("library") => trials(&whole_library()?, 1)?,
+        Ok(name) => {
+            let is_meant = |subject: &Subject| subject.kernel.name.starts_with(name);
+            let meant: Vec<_> = subjects.into_iter().filter(is_meant).collect();
+            assert!(!meant.is_empty(), "no kernel's name begins with `{name}`");
+            trials(&meant, 1)?
+        }
+        Err(_) => trials(&first_instances(&subjects, 1), 2)?,
     };
-    expect_none(surprises(&trials(&subjects, step)?));
+    expect_none(surprises(&trials));
     Ok(())
+}
+
+/// An instance of each kernel of `tma-kernels`: those of a table of types have the same steps.
+fn whole_library() -> anyhow::Result<Vec<Subject>> {
+    let subjects = first_instances(&library_subjects()?, 1);
+    let generic = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
+    let launched: BTreeSet<_> = subjects.iter().map(|subject| generic(subject.kernel.name)).collect();
+    let mut all = BTreeSet::new();
+    for source in sources::library() {
+        let accepted = check(source.path, source.text).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        all.extend(accepted.kernels.iter().map(|kernel| generic(&kernel.kernel.kernel().name)));
+    }
+    assert_eq!(launched, all);
+    Ok(subjects)
 }
 
 #[test]
@@ -69,10 +86,8 @@ fn the_page_is_of_these_kernels() -> anyhow::Result<()> {
     Ok(())
 }
 
-#[test]
-#[ignore = "a quarter of an hour; `tests/simulator.rs` has fewer seeds"]
-fn nothing_is_found_in_the_kernels_as_they_are() -> anyhow::Result<()> {
-    let mut tests = subjects()?;
+/// Runs the kernels as they are, under more seeds than `tests/simulator.rs`.
+fn expect_quiet(mut tests: Vec<Subject>) {
     // A check that launches several kernels comes with each of them.
     tests.dedup_by_key(|subject| subject.test.name.clone());
     let quiet = on_all_cores(tests, |subject| {
@@ -80,7 +95,6 @@ fn nothing_is_found_in_the_kernels_as_they_are() -> anyhow::Result<()> {
             .map_err(|failure| format!("{}: {failure}", subject.test.name))
     });
     expect_none(quiet.into_iter().filter_map(Result::err));
-    Ok(())
 }
 
 fn expect_none(problems: impl IntoIterator<Item = String>) {

@@ -1,5 +1,5 @@
-//! The kernels that are mutated: all that synchronise, of the corpus and of the examples, each with
-//! a check that launches it.
+//! The kernels that are mutated: all that synchronise, of the corpus, of the examples and of
+//! `tma-kernels`, each with a check that launches it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::steps::mutants;
 use crate::case::Options;
 use crate::gpu::example_runs;
 use crate::gpu::runner::Test;
-use crate::kernels;
+use crate::{kernels, library};
 
 /// A kernel, and what launches it and compares.
 #[derive(Clone)]
@@ -25,15 +25,20 @@ impl Subject {
     /// Runs the check with other PTX of the kernel, which ends after so many thread-instructions of
     /// a cluster. Whether it computed what it should; what the simulator finds is the error.
     pub(super) fn try_with(&self, ptx: &str, device: &Device, instructions: u64) -> anyhow::Result<bool> {
-        let (name, ptx) = (self.kernel.name, ptx.to_owned());
+        let (entry, ptx) = (self.kernel.entry, ptx.to_owned());
         let device = device.clone().instruction_limit(instructions);
-        let device = device.rewriting(move |kernel| (kernel.name == name).then(|| ptx.clone()));
+        let device = device.rewriting(move |kernel| (kernel.entry == entry).then(|| ptx.clone()));
         match (self.test.run)(&device) {
             Ok(()) => Ok(true),
-            Err(error) if error.downcast_ref::<Error>().is_none() => Ok(false),
+            Err(error) if of_runtime(&error).is_none() => Ok(false),
             Err(error) => Err(error),
         }
     }
+}
+
+/// What the runtime said, of an error that may be a library's with that as its cause.
+pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
+    error.chain().find_map(|cause| cause.downcast_ref())
 }
 
 /// Every check there is, on its smallest problem.
@@ -46,14 +51,28 @@ fn tests() -> Vec<Test> {
     cases.chain(example_runs::small_tests()).collect()
 }
 
-/// Every kernel that synchronises, with the first check that launches it. Runs every check once.
+/// Every kernel of the corpus and of the examples that synchronises, with the first check that
+/// launches it. Runs every check once.
 ///
 /// # Errors
 ///
 /// A check that fails, with its name.
 pub fn subjects() -> anyhow::Result<Vec<Subject>> {
+    launched_by(tests())
+}
+
+/// The same of `tma-kernels`, an instance of each kernel.
+///
+/// # Errors
+///
+/// A check that fails, with its name.
+pub fn library_subjects() -> anyhow::Result<Vec<Subject>> {
+    launched_by(library::tests())
+}
+
+fn launched_by(tests: Vec<Test>) -> anyhow::Result<Vec<Subject>> {
     let mut subjects: Vec<Subject> = vec![];
-    for test in tests() {
+    for test in tests {
         let launched = Arc::new(Mutex::new(vec![]));
         let record = Arc::clone(&launched);
         let device = Device::simulator().rewriting(move |kernel| {
@@ -63,7 +82,7 @@ pub fn subjects() -> anyhow::Result<Vec<Subject>> {
         (test.run)(&device).map_err(|error| error.context(test.name.clone()))?;
         let test = Arc::new(test);
         for &kernel in launched.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let is_known = subjects.iter().any(|subject| subject.kernel.name == kernel.name);
+            let is_known = subjects.iter().any(|subject| subject.kernel.entry == kernel.entry);
             if !is_known && !mutants(kernel.ptx).is_empty() {
                 subjects.push(Subject { kernel, test: Arc::clone(&test) });
             }

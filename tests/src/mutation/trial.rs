@@ -4,7 +4,7 @@ use tma_runtime::prelude::Error;
 use tma_runtime::testing::{SeedFailure, under_seeds};
 
 use super::steps::{Change, Mutant, mutants};
-use super::subjects::Subject;
+use super::subjects::{Subject, of_runtime};
 use super::unreported::{HARMLESS, MISSED, Unreported};
 use crate::parallel::on_all_cores;
 
@@ -90,7 +90,7 @@ fn verdict(subject: &Subject, ptx: String, seeds: u64) -> anyhow::Result<Verdict
     match outcome {
         Ok(()) if is_wrong => Ok(Verdict::OnlyWrong),
         Ok(()) => Ok(Verdict::Unseen),
-        Err(SeedFailure { seed, error }) => match error.downcast_ref::<Error>() {
+        Err(SeedFailure { seed, error }) => match of_runtime(&error) {
             Some(Error::Findings { .. }) => Ok(Verdict::Found { seed }),
             _ => Err(error),
         },
