@@ -14,7 +14,6 @@ pub mod examples;
 pub mod gpu;
 pub mod kept;
 pub mod kernels;
-#[cfg(feature = "llvm")]
 pub mod library;
 pub mod mutation;
 pub mod page;
