@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 
 /// A kernel, or an instance of one.
 #[derive(Clone, Debug)]
@@ -28,11 +28,13 @@ impl Kernel {
     ///
     /// If there is no code, as without LLVM, or it is not by `tma-codegen`.
     pub(crate) fn read(path: PathBuf, text: String, package: &Path) -> Result<Self> {
-        ensure!(
-            !text.contains("// no code:"),
-            "the kernels of this package are checked but not compiled: tma-codegen is built without its feature \
-             `llvm`; name the feature of the package that turns it on with --features"
-        );
+        if let Some((_, why)) = text.split_once("// no code: ") {
+            bail!(
+                "the kernels of this package are checked but not compiled: {}. Name the feature \
+                 of the package that turns LLVM on with --features, and leave `TMA_PTX` unset",
+                why.trim_end()
+            );
+        }
         let after = |prefix: &str| text.lines().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
         let entry = text.split_once(".entry ").and_then(|(_, rest)| rest.split('(').next());
         let incomplete = || format!("{} was not written by tma-codegen", path.display());
@@ -108,7 +110,7 @@ mod tests {
     fn what_is_no_kernel_is_refused() {
         let read = |text: &str| Kernel::read("a.ptx".into(), text.to_owned(), Path::new("nowhere"));
         let error = read("// no code: `tma-codegen` was built without its feature `llvm`\n").unwrap_err();
-        assert!(error.to_string().contains("name the feature"), "{error}");
+        assert!(error.to_string().contains("without its feature `llvm`. Name the feature"), "{error}");
         assert!(read("ret;\n").unwrap_err().to_string().contains("was not written by tma-codegen"));
     }
 }

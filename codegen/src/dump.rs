@@ -12,8 +12,16 @@ pub(crate) fn ir(kernel: &Kernel) {
 
 /// Whatever `stage` made, if it was asked for.
 pub(crate) fn stage(stage: &str, text: impl Display) {
-    let wanted = std::env::var("TMA_DUMP").unwrap_or_default();
-    if wanted.split(',').any(|name| name.trim() == stage) {
+    if wanted().split(',').any(|name| name.trim() == stage) {
         eprintln!("{text}");
     }
+}
+
+/// Whether any stage was asked for.
+pub(crate) fn is_wanted() -> bool {
+    !wanted().is_empty()
+}
+
+fn wanted() -> String {
+    std::env::var("TMA_DUMP").unwrap_or_default()
 }

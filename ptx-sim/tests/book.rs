@@ -2,12 +2,11 @@
 //! it says.
 #![cfg(feature = "cli")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::command::{file, place, printed, run, wrong_bytes};
+use crate::common;
+use crate::common::command::{file, place, printed, run, wrong_bytes};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/simulator.md");

@@ -1,8 +1,6 @@
 //! Bulk copies and reductions without tensor maps, cache hints and policies, `discard`.
 
-mod pairs;
-
-use pairs::{accepted, block, input, refused};
+use crate::pairs::{accepted, block, input, refused};
 use ptx_sim::FindingKind;
 
 /// Threads write 16 bytes each at `dyn`: what `%r10` to `%r13` hold. Then thread 0 goes on, at

@@ -1,9 +1,7 @@
 //! Clusters: their registers and barrier, shared memory of other blocks, remote arrivals, copies
 //! and reductions across blocks, multicast.
 
-mod pairs;
-
-use pairs::{accepted, cluster, input, refused};
+use crate::pairs::{accepted, cluster, input, refused};
 use ptx_sim::FindingKind;
 
 const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";

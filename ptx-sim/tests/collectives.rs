@@ -1,9 +1,7 @@
 //! Matrices that warps move, vector atomics, 128 bits, and what only has to be taken: `setmaxnreg`,
 //! `griddepcontrol`, `nanosleep`.
 
-mod pairs;
-
-use pairs::{accepted, block, cluster, input, refused};
+use crate::pairs::{accepted, block, cluster, input, refused};
 use ptx_sim::FindingKind;
 
 /// 256 words of the input lie at `dyn`; `%r5` is the address of row `%r1` of 16 bytes.

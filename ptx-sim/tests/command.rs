@@ -1,11 +1,10 @@
 //! The command: its results, what it says, its exit codes.
 #![cfg(feature = "cli")]
 
-mod common;
-
 use std::fs;
 
-use common::command::{COPY, file, place, printed, run, wrong_bytes};
+use crate::common;
+use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
 
 /// Doubles each number of `data`, of which there are `count`.
 const DOUBLE: &str = "\

@@ -1,8 +1,6 @@
 //! `cp.async` without `.bulk`: late, in the generic proxy, and waited for by groups or mbarriers.
 
-mod pairs;
-
-use pairs::{accepted, block, input, refused};
+use crate::pairs::{accepted, block, input, refused};
 use ptx_sim::FindingKind;
 
 /// Each thread's word of shared memory is at `%r5`, its word of the input at `%d4`.

@@ -1,7 +1,6 @@
 //! Counts of instructions, bytes and bank conflicts, and the timeline, as a launch gives them.
 
-mod common;
-
+use crate::common;
 use ptx_sim::profile::{Class, Executed, SharedAccesses, StateSpace};
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::trace::{Awaited, Event, Row, What};

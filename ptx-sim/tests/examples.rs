@@ -1,9 +1,7 @@
 //! The four examples, on ragged shapes, under several seeds: equal to plain Rust, and nothing to be
 //! found.
 
-mod common;
-
-use common::{Matrix, example, tiles};
+use crate::common::{Matrix, example, tiles};
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, Report, launch};
 

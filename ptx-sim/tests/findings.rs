@@ -1,15 +1,14 @@
 //! Mistakes, each with all that a run says of it: a kernel in `findings`, in Rust or in PTX, and
 //! beside it the text.
 //!
-//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test findings` writes the texts of what is new.
-
-mod common;
+//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test all findings` writes the texts of what is new.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::Matrix;
+use crate::common;
+use crate::common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 

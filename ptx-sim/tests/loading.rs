@@ -1,8 +1,6 @@
 //! What loads, what is refused, and that nothing panics.
 
-mod common;
-
-use common::{Matrix, compile, sources, tiles};
+use crate::common::{Matrix, compile, sources, tiles};
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 

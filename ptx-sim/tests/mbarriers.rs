@@ -1,9 +1,7 @@
 //! The instructions on mbarriers: each form, and what is refused when it is loaded or found when it
 //! runs.
 
-mod pairs;
-
-use pairs::{accepted, block, refused};
+use crate::pairs::{accepted, block, refused};
 use ptx_sim::FindingKind;
 
 /// Thread 0 makes an mbarrier of so many arrivals.

@@ -1,9 +1,8 @@
 //! Loops that ask again and again: they go on as long as anything can change what they ask for, and
 //! are found where nothing can.
 
-mod pairs;
-
-use pairs::{block, cluster};
+use crate::pairs;
+use crate::pairs::{block, cluster};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
 /// The wrong one is a deadlock, and is found as such before it has run out of instructions.

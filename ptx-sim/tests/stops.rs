@@ -1,9 +1,7 @@
 //! A launch that ends early says why, each time: the type that stops one is made of a finding, and
 //! nothing else makes it. Here each way in which a kernel cannot go on.
 
-mod pairs;
-
-use pairs::{block, cluster};
+use crate::pairs::{block, cluster};
 use ptx_sim::FindingKind::{
     self, BarrierMisuse, Deadlock, DivergentBarrier, Execution, IllegalCopy, InstructionLimit, Misaligned,
     OutOfBounds, TransactionBytes, Trap,

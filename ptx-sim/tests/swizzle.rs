@@ -1,9 +1,7 @@
 //! What a tensor copy has brought is multiplied with the swizzle that it was loaded with, and in the
 //! order of its rows.
 
-mod common;
-
-use common::Matrix;
+use crate::common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
 

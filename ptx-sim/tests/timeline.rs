@@ -1,12 +1,11 @@
 //! `ptx-sim run --trace`: the JSON, read back.
 #![cfg(feature = "cli")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use common::command::{COPY, file, place, printed, run, wrong_bytes};
+use crate::common;
+use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
 use serde_json::Value;
 
 /// Shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032, which two blocks share: 7

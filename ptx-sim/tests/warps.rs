@@ -1,8 +1,6 @@
 //! What lanes of a warp read of one another, where some of them are not there; and their products.
 
-mod pairs;
-
-use pairs::{accepted, block, refused};
+use crate::pairs::{accepted, block, refused};
 use ptx_sim::FindingKind;
 
 #[test]

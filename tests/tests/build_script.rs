@@ -140,6 +140,24 @@ fn one_file_an_instance() {
 }
 
 #[test]
+fn without_ptx_kernels_are_checked_and_compiled_later() {
+    let package = Package::new("without_ptx");
+    package.write("lib.rs", &format!("{ADD}{BROKEN}"));
+    let run = |build: Build| {
+        build.compile(&package.folder, &[package.folder.join("src")], &package.folder.join("out")).unwrap()
+    };
+    for _ in 0..2 {
+        assert_eq!(run(Build::new().ptx(false)).refused, ["broken"]);
+        let files: Vec<_> = package.files().into_values().collect();
+        let [file] = &files[..] else { panic!("{files:?}") };
+        assert!(file.contains("// no code: the build was asked for none (`TMA_PTX=off`)"), "{file}");
+    }
+    assert_eq!(run(Build::new()), report(&["add"], &[], &["broken"]));
+    assert!(package.ptx("add").contains(".visible .entry"));
+    assert_eq!(run(Build::new()), report(&[], &["add"], &["broken"]));
+}
+
+#[test]
 fn nothing_changed_nothing_written() {
     let package = Package::new("nothing_changed");
     let text = format!("{ADD}{FILL}");
@@ -148,6 +166,34 @@ fn nothing_changed_nothing_written() {
     assert_eq!(package.build(&text), report(&[], &["add", "fill::one", "fill::two"], &[]));
     assert_eq!(package.files(), before);
     assert_eq!(package.written_since(date), [""; 0]);
+}
+
+/// What is not parsed again is what need not be.
+#[test]
+fn what_an_earlier_run_knows_changes_nothing() {
+    const UNUSED: &str =
+        "#[tma_kernel(threads = 32)]\nfn unused() { let tile: Tile<f32, Shape1<32>> = shared(); }\n";
+    let package = Package::new("known");
+    let text = format!("{ADD}{FILL}{UNUSED}");
+    let first = package.build(&text);
+    assert_eq!(first.warnings.len(), 1);
+    let names = ["add", "fill::one", "fill::two", "unused"];
+    let again = Report { warnings: first.warnings.clone(), ..report(&[], &names, &[]) };
+    assert_eq!(package.build(&text), again, "a warning is told again");
+    let (before, known) = (package.files(), package.folder.join("out/tma-known"));
+    assert_eq!(fs::read_to_string(&known).unwrap().lines().count(), 3);
+    for damaged in ["0123", "zz\tadd\ttma/add.ptx\n", ""] {
+        fs::write(&known, damaged).unwrap();
+        assert_eq!(package.build(&text), again, "by what is not known: {damaged:?}");
+    }
+    let part = before.keys().find(|name| name.contains("fill-two")).unwrap();
+    fs::remove_file(package.folder.join("out/tma").join(part)).unwrap();
+    let found = package.build(&text);
+    assert_eq!(
+        (found.compiled, found.reused),
+        (vec!["fill::two".into()], ["add", "fill::one", "unused"].map(String::from).to_vec())
+    );
+    assert_eq!(package.files(), before);
 }
 
 #[test]

@@ -46,7 +46,12 @@ fn block(page: &str, language: &str, text: &str) -> String {
 /// The page's package, with the page's files.
 fn package() -> PathBuf {
     const PAGE: &str = "docs/getting-started.md";
-    let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("getting-started");
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // The same settings as in `cargo-tma/tests`, for the same reason.
+    fs::create_dir_all(all.join(".cargo")).unwrap();
+    let settings = "[profile.dev.package.tma-codegen]\nopt-level = 0\n";
+    fs::write(all.join(".cargo/config.toml"), settings).unwrap();
+    let beside = all.join("getting-started");
     let folder = beside.join("hello-tma");
     fs::create_dir_all(folder.join("src")).unwrap();
     fs::create_dir_all(folder.join(".cargo")).unwrap();

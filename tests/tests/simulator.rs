@@ -200,6 +200,7 @@ fn kernels_that_multiply_stop_with_the_line() -> anyhow::Result<()> {
     };
     let places = [
         place_of("marks.set([row, 1], 7);", "row"),
+        place_of("marks.set([row + turn, ", "row"),
         place_of("assert!(sum[0] < limit", "assert"),
         place_of("c.set(i, result.get(", "i,"),
     ];

@@ -137,6 +137,22 @@ fn every_package_is_described_licensed_and_linted() {
     expect_none(missing);
 }
 
+/// Cargo takes no file of a package with `autotests = false` that nobody names.
+#[test]
+fn no_test_of_the_simulator_is_forgotten() {
+    let named = ["all.rs", "growth.rs"]; // in its manifest
+    let files = files();
+    let all = files.iter().find(|file| file.path == "ptx-sim/tests/all.rs").expect("it is there");
+    let names = files.iter().filter_map(|file| file.path.strip_prefix("ptx-sim/tests/"));
+    let modules = names.filter(|name| !named.contains(name)).filter_map(|name| match name.split_once('/') {
+        Some((folder, "mod.rs")) => Some(folder),
+        Some(_) => None,
+        None => name.strip_suffix(".rs"),
+    });
+    let forgotten = modules.filter(|name| !all.text.contains(&format!("\nmod {name};\n")));
+    expect_none(forgotten.map(|name| format!("ptx-sim/tests/all.rs lacks `mod {name};`")));
+}
+
 #[test]
 fn links_in_the_documentation_lead_somewhere() {
     let files = files();

@@ -12,10 +12,20 @@ pub(crate) fn root() -> PathBuf {
 
 /// A folder of a test's own, in which there is nothing yet.
 pub(crate) fn fresh(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo-tma").join(name);
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    compile_the_compiler_quickly(all);
+    let folder = all.join("cargo-tma").join(name);
     fs::remove_dir_all(&folder).ok();
     fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+/// Packages under `folder` have few kernels: an optimised compiler of kernels takes them longer to
+/// build than it saves. The test of the book's package does the same.
+fn compile_the_compiler_quickly(folder: &Path) {
+    fs::create_dir_all(folder.join(".cargo")).unwrap();
+    let settings = "[profile.dev.package.tma-codegen]\nopt-level = 0\n";
+    fs::write(folder.join(".cargo/config.toml"), settings).unwrap();
 }
 
 /// As in a user's shell, but for the network and a GPU. The programs of NVIDIA are those that the

@@ -31,8 +31,8 @@ pub enum BuildError {
     Target(Vec<Located>),
     /// What the package keeps is not the PTX of its kernels as they are now.
     Unkept(Vec<Unkept>),
-    /// PTX is to be kept, and there is no LLVM to make it.
-    NothingToKeep,
+    /// PTX is to be kept, and nobody makes it: this is why.
+    NothingToKeep(&'static str),
     /// LLVM failed.
     #[cfg(feature = "llvm")]
     Backend {
@@ -74,9 +74,11 @@ impl fmt::Display for BuildError {
                 });
                 f.write_str(&lines.collect::<Vec<_>>().join("\n"))
             }
-            Self::NothingToKeep => {
-                let why = "`tma-codegen` is built without its feature `llvm`, and makes no PTX to keep: turn the feature on";
-                Coded(Code::KeptPtx, why).fmt(f)
+            Self::NothingToKeep(why) => {
+                let message = format_args!(
+                    "there is no PTX to keep, since {why}: turn the feature `llvm` on, and leave `TMA_PTX` unset"
+                );
+                Coded(Code::KeptPtx, message).fmt(f)
             }
             #[cfg(feature = "llvm")]
             Self::Backend { path, line, error } => {
@@ -96,7 +98,7 @@ impl std::error::Error for BuildError {
             | Self::Unwatchable { .. }
             | Self::Target(_)
             | Self::Unkept(_)
-            | Self::NothingToKeep => None,
+            | Self::NothingToKeep(_) => None,
         }
     }
 }

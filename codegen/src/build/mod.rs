@@ -6,29 +6,30 @@
 //! which is reported as `file:line:column`. The macro meets no PTX of such a kernel, for cargo does
 //! not go on to it. Warnings are this side's too: a macro of stable Rust cannot show any.
 
+mod batch;
 mod checks;
 mod error;
 mod kept;
+mod known;
 mod reuse;
+mod run;
 pub mod sources;
 mod store;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
+use batch::Maker;
 pub use error::BuildError;
 use kept::Keep;
 pub use kept::{Unkept, Why};
+use run::Run;
 pub(crate) use sources::FOLDERS;
 
-use crate::abi::ptx_file;
-use crate::check::{TargetKernel, for_target};
-use crate::diag::{Diagnostic, Located, Sink};
-use crate::ir::Kernel;
+use crate::diag::Located;
 use crate::library::{self, Packages};
 use crate::parse::item::file;
-use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
@@ -44,6 +45,7 @@ pub struct Build {
     target: Target,
     checks: Option<Checks>,
     warnings: bool,
+    ptx: bool,
     sources: Vec<PathBuf>,
     packages: BTreeMap<String, PathBuf>,
 }
@@ -69,6 +71,7 @@ impl Default for Build {
             target: Target::default(),
             checks: None,
             warnings: true,
+            ptx: true,
             sources: vec![],
             packages: BTreeMap::new(),
         }
@@ -98,6 +101,14 @@ impl Build {
     /// Whether [`run`](Self::run) prints warnings, which it does unless this says otherwise.
     pub fn warnings(mut self, warnings: bool) -> Self {
         self.warnings = warnings;
+        self
+    }
+
+    /// Whether PTX is made, unless this says otherwise and `TMA_PTX` is not `off` in the environment
+    /// of [`run`](Self::run). Kernels are checked in any case, but a launch of one without PTX is an
+    /// error: for lints and other builds in which nothing runs.
+    pub fn ptx(mut self, ptx: bool) -> Self {
+        self.ptx = ptx;
         self
     }
 
@@ -139,6 +150,7 @@ impl Build {
         let out_dir = variable("OUT_DIR")?;
         println!("cargo::rerun-if-env-changed=TMA_DUMP");
         println!("cargo::rerun-if-env-changed={}", kept::VARIABLE);
+        println!("cargo::rerun-if-env-changed={}", batch::VARIABLE);
         let roots = sources::roots(&package, &self.sources);
         let note = note::clear(&out_dir).map_err(file_error(&out_dir))?;
         for path in roots.iter().chain([&note]) {
@@ -149,7 +161,8 @@ impl Build {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
         let packages = Packages::around(&package, &self.packages);
-        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, keep)?;
+        let maker = Maker::of(self.ptx && batch::is_wanted());
+        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, (keep, maker))?;
         library::tell(&package);
         for path in packages.files() {
             println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
@@ -169,7 +182,8 @@ impl Build {
     /// when LLVM fails. Without LLVM, when the package keeps PTX that is not that of its kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
-        self.compile_and_keep(&packages, [package, out_dir], roots, Keep::Nothing)
+        let maker = Maker::of(self.ptx);
+        self.compile_and_keep(&packages, [package, out_dir], roots, (Keep::Nothing, maker))
     }
 
     fn compile_and_keep(
@@ -177,178 +191,23 @@ impl Build {
         packages: &Packages,
         [package, out_dir]: [&Path; 2],
         roots: &[PathBuf],
-        keep: Keep,
+        (keep, maker): (Keep, Maker),
     ) -> Result<Report, BuildError> {
-        if keep == Keep::Write && cfg!(not(feature = "llvm")) {
-            return Err(BuildError::NothingToKeep);
+        if let (Keep::Write, Maker::Nobody(why)) = (keep, maker) {
+            return Err(BuildError::NothingToKeep(why));
         }
-        let folder = out_dir.join("tma");
-        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        let mut run = Run {
-            goal: self.goal(),
-            package,
-            out_dir,
-            keep,
-            current: HashSet::new(),
-            unkept: vec![],
-            report: Report::default(),
-        };
-        let mut lacking = vec![];
+        let goal = Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) };
+        let mut run = Run::new([package, out_dir], goal, maker, keep)?;
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
             for (item, shared) in file::kernels_in(&text, &|path| packages.find(path)) {
-                let shown = shared.template.as_deref().unwrap_or(shown);
-                let fingerprint = reuse::fingerprint(&item, &shared, run.goal, shown);
-                let is_known = |kernel: &Kernel, hash| {
-                    let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
-                    old.is_ok_and(|old| fingerprint.heads(&old))
-                };
-                let front = front(&item, &shared, Rules::ProtocolUnless(&is_known));
-                lacking.extend(run.write_instances(front, fingerprint, shown)?);
+                run.take(&item, &shared, shared.template.as_deref().unwrap_or(shown))?;
             }
         }
-        run.leave(packages)?;
-        if !lacking.is_empty() {
-            return Err(BuildError::Target(lacking));
-        }
-        let names = run.names();
-        match keep {
-            Keep::Nothing => {}
-            Keep::Write => kept::remove_stale(package, &names)?,
-            Keep::Check => run.unkept.extend(kept::gone(package, &names)?),
-        }
-        if !run.unkept.is_empty() {
-            return Err(BuildError::Unkept(run.unkept));
-        }
-        remove_stale(&folder, &run.current)?;
-        Ok(run.report)
-    }
-
-    fn goal(&self) -> Goal {
-        Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) }
-    }
-}
-
-/// A run of the build script.
-struct Run<'a> {
-    goal: Goal,
-    package: &'a Path,
-    out_dir: &'a Path,
-    keep: Keep,
-    /// The files that belong to kernels as they are now.
-    current: HashSet<PathBuf>,
-    /// The kernels whose kept PTX is wanted and is not theirs.
-    unkept: Vec<Unkept>,
-    report: Report,
-}
-
-impl Run<'_> {
-    /// Writes the PTX of a kernel's instances. Returns what they need that the target does not
-    /// have.
-    fn write_instances(
-        &mut self,
-        front: Front,
-        fingerprint: reuse::Fingerprint,
-        source: &Path,
-    ) -> Result<Vec<Located>, BuildError> {
-        let located = |diagnostic: &Diagnostic| Located::new(source, diagnostic);
-        self.report.warnings.extend(front.diagnostics.warnings.iter().map(located));
-        let mut sink = Sink::default();
-        for instance in front.instances {
-            let checked = match instance {
-                Instance::Refused(kernel) => {
-                    self.report.refused.push(kernel.path());
-                    continue;
-                }
-                Instance::Checked(checked) => *checked,
-            };
-            sink.enter(checked.kernel().instance.as_deref());
-            if let Some(kernel) = for_target(checked, self.goal.target, &mut sink) {
-                self.write(&kernel, front.hash, &fingerprint, source)?;
-            }
-        }
-        Ok(sink.into_errors().iter().map(located).collect())
-    }
-
-    /// Writes the PTX of an instance, unless it is there already.
-    fn write(
-        &mut self,
-        target_kernel: &TargetKernel,
-        hash: u64,
-        fingerprint: &reuse::Fingerprint,
-        source: &Path,
-    ) -> Result<(), BuildError> {
-        let kernel = target_kernel.kernel().kernel();
-        let name = ptx_file(kernel, hash);
-        let file = self.out_dir.join(&name);
-        // The same kernel stands in another place as well: one PTX serves both.
-        if self.current.contains(&file) {
-            self.report.reused.push(kernel.path());
-            return Ok(());
-        }
-        let subject = kept::Subject {
-            package: self.package,
-            file: &name,
-            target: self.goal.target,
-            line: fingerprint.line(),
-        };
-        let mut unkept = |why| {
-            self.unkept.push(Unkept { kernel: kernel.path(), place: (source.to_owned(), subject.line), why });
-        };
-        let old = fs::read_to_string(&file).ok();
-        let is_taken = cfg!(not(feature = "llvm")) && (kept::is_in(self.package) || self.keep == Keep::Check);
-        let text = if is_taken {
-            match kept::take(subject) {
-                Ok(ptx) => {
-                    self.report.kept.push(kernel.path());
-                    fingerprint.mark(&ptx)
-                }
-                Err(why) => {
-                    unkept(why);
-                    return Ok(());
-                }
-            }
-        } else if let Some(text) = old.as_deref().and_then(|old| reuse::reuse(old, fingerprint)) {
-            self.report.reused.push(kernel.path());
-            text
-        } else {
-            self.report.compiled.push(kernel.path());
-            fingerprint.mark(&ptx(target_kernel, source, self.goal.checks)?)
-        };
-        let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
-        match self.keep {
-            Keep::Write => kept::write(subject, compiled)?,
-            Keep::Check if !is_taken => kept::check(subject, compiled).unwrap_or_else(unkept),
-            Keep::Check | Keep::Nothing => {}
-        }
-        // An unchanged file keeps its date, and whoever includes it is not compiled again.
-        if old.as_deref() != Some(&text) {
-            store::write(&file, &text).map_err(file_error(&file))?;
-        }
-        self.current.insert(file);
-        Ok(())
-    }
-
-    /// Writes the templates that the macro needs.
-    fn leave(&mut self, packages: &Packages) -> Result<(), BuildError> {
-        for (name, text) in packages.left() {
-            let file = self.out_dir.join(name);
-            if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
-                store::write(&file, &text).map_err(file_error(&file))?;
-            }
-            self.current.insert(file);
-        }
-        Ok(())
-    }
-
-    /// The names of the files of all kernels.
-    fn names(&self) -> BTreeSet<String> {
-        let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
-        let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
-        names.map(|name| name.to_string_lossy().into_owned()).collect()
+        run.finish(packages)
     }
 }
 
@@ -360,21 +219,6 @@ fn tell_cargo(instruction: &str, text: &impl fmt::Display) {
 /// An instruction to cargo, which reads them line by line.
 fn directive(instruction: &str, text: &impl fmt::Display) -> String {
     format!("cargo::{instruction}={}", escape::controls(&text.to_string().replace('\n', " ")))
-}
-
-#[cfg(feature = "llvm")]
-fn ptx(kernel: &TargetKernel, source: &Path, checks: Checks) -> Result<String, BuildError> {
-    let path = source.to_string_lossy();
-    crate::emit::ptx(kernel, &crate::backend::Source { path: &path }, checks).map_err(|error| {
-        let line = kernel.kernel().kernel().span.start().line;
-        BuildError::Backend { path: source.to_owned(), line, error }
-    })
-}
-
-/// Without LLVM the file says so, and the runtime repeats it when the kernel is launched.
-#[cfg(not(feature = "llvm"))]
-fn ptx(_: &TargetKernel, _: &Path, _: Checks) -> Result<String, BuildError> {
-    Ok("// no code: `tma-codegen` was built without its feature `llvm`\n".to_owned())
 }
 
 /// `path` as cargo's directives take it, which are lines of UTF-8 without blanks around them:
@@ -393,16 +237,6 @@ fn watched<'p>(path: &'p Path, package: &Path) -> Result<&'p str, BuildError> {
     Ok(text)
 }
 
-fn remove_stale(folder: &Path, current: &HashSet<PathBuf>) -> Result<(), BuildError> {
-    for entry in fs::read_dir(folder).map_err(file_error(folder))? {
-        let path = entry.map_err(file_error(folder))?.path();
-        if !current.contains(&path) {
-            fs::remove_file(&path).map_err(file_error(&path))?;
-        }
-    }
-    Ok(())
-}
-
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
     let path = path.to_owned();
     |error| BuildError::File { path, error }
@@ -411,6 +245,7 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Diagnostic;
     use crate::diag::mistake::Shared;
 
     #[test]

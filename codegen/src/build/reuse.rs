@@ -9,6 +9,7 @@ use std::path::Path;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
+use super::batch::Maker;
 use crate::hash::Fnv;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::target::Goal;
@@ -23,7 +24,13 @@ pub(super) struct Fingerprint {
 const PREFIX: &str = "// fingerprint: ";
 
 /// The fingerprint of a kernel in the file `source`.
-pub(super) fn fingerprint(item: &KernelItem, shared: &ModuleItems, goal: Goal, source: &Path) -> Fingerprint {
+pub(super) fn fingerprint(
+    item: &KernelItem,
+    shared: &ModuleItems,
+    maker: Maker,
+    goal: Goal,
+    source: &Path,
+) -> Fingerprint {
     let mut all = item.attr.clone();
     all.extend(item.function.to_token_stream());
     all.extend(shared.iter());
@@ -31,7 +38,7 @@ pub(super) fn fingerprint(item: &KernelItem, shared: &ModuleItems, goal: Goal, s
 
     let mut hash = Fnv::new();
     hash.text(env!("TMA_CODEGEN_SOURCES"));
-    hash.text(if cfg!(feature = "llvm") { "llvm" } else { "" });
+    hash.text(maker.name());
     hash.text(goal.target.name());
     hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());
@@ -53,6 +60,11 @@ fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
 }
 
 impl Fingerprint {
+    /// All but the line.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
     /// The line of the kernel's name.
     pub(super) fn line(&self) -> usize {
         self.line

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::manifest::{Buffer, Compare, Type};
+use super::manifest::{Buffer, Compare, Type};
 
 /// The elements of a buffer of floating-point numbers.
 fn floats(ty: Type, bytes: &[u8]) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! What buffers hold before a launch: as `generate.py` makes it.
 
-use crate::manifest::{Buffer, Fill, bytes_of};
+use super::manifest::{Buffer, Fill, bytes_of};
 
 /// A word that looks random.
 fn mixed(i: u32) -> u32 {

@@ -117,9 +117,9 @@ pub use math::{
     log, log2, max, min, pow, recip, rsqrt, sin, sqrt, tanh,
 };
 pub use mma::{
-    Accumulator, AccumulatorElement, BitElement, Columns, Flight, Fragment, Left, MatrixElement, MatrixFloat,
-    MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, Sparse, StoreAs, Transposed,
-    TransposedElement, setmaxnreg_dec, setmaxnreg_inc,
+    Accumulator, AccumulatorElement, BitElement, BitsLeft, Columns, Flight, Fragment, Left, MatrixElement,
+    MatrixFloat, MatrixShape, MatrixSwizzle, Multiply, Negated, PackAs, Right, Rows, Sparse, StoreAs,
+    Transposed, TransposedElement, setmaxnreg_dec, setmaxnreg_inc,
 };
 pub use mma::{
     AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,

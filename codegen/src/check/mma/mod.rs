@@ -161,7 +161,9 @@ fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<
         sink.error(mistake::Mma::FragmentDepth { ty, step }, span);
         return None;
     }
-    Some(Matrix { element, rows: ty.rows, depth: ty.columns })
+    // In elements of the product, which are single bits of integers where bits are multiplied.
+    let depth = ty.columns * (8 * ty.element.bytes() / element.bits());
+    Some(Matrix { element, rows: ty.rows, depth })
 }
 
 fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {

@@ -119,6 +119,10 @@ fn words_of_multiplications() {
         "v0 = zero(Accumulator<i32, 64, 64>)\nmma_saturating v0 s2 s2\nmma_and_popc v0 s2 s2\nmma.wait v0 older\n\
          mma_saturating v0 s2 s2\nmma.wait v0 older\nmma.wait v0",
     );
+    accepted(
+        "",
+        &format!("{bytes} sum.mma_and_popc(Fragment::<u8, 64, 64>::load(x, [0, 0]), x, ()).wait();"),
+    );
 }
 
 #[test]
@@ -152,6 +156,9 @@ fn tma0252_what_saturates_and_what_has_bits() {
                 let mut sum = Accumulator::<i32, 64, 64>::zero();";
     let text = refused(&kernel("", &format!("{bits} sum.mma_and_popc(x, x, ()).wait();")));
     assert!(text.contains("multiplied along 128 bits, which is not a multiple of 256"), "{text}");
+    let loaded = "(Fragment::<i8, 64, 64>::load(x, [0, 0]), x,";
+    let text = refused(&kernel("", &of("i32", "i8", "mma_and_popc").replace("(x, x,", loaded)));
+    assert!(text.contains("the bits of elements of type `i8`"), "{text}");
     let text = refused(&kernel("", &of("i32", "u32", "mma_and_popc").replace("(x, x,", "(x, x.t(),")));
     assert!(text.contains("transpose elements of 16 bits only, not single bits"), "{text}");
 }

@@ -12,6 +12,7 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "mma::saturating_u8", run: |device, _| check_saturating::<u8, u8>(device) },
     Case { name: "mma::saturating_u8_i8", run: |device, _| check_saturating::<u8, i8>(device) },
     Case { name: "mma::bits_u8", run: |device, _| check_bits::<u8, 128, 64>(device) },
+    Case { name: "mma::bits_loaded", run: |device, _| check_bits_loaded(device) },
     Case { name: "mma::bits_u32", run: |device, _| check_bits::<u32, 32, 16>(device) },
 ];
 
@@ -149,6 +150,29 @@ pub fn mma_bits<E: BitElement, const K: u32, const HALF: u32>(
     }
 }
 
+/// `c` has how many bits rows of `a` and `b` have in common: 64 and 48 rows of 1024 bits, of which
+/// those of `a` go through registers, half a row at a time.
+#[tma_kernel(threads = 128)]
+pub fn mma_bits_loaded(a: Global<u8>, b: Global<u8>, c: Global<i32>) {
+    let left: Tile<u8, Shape2<64, 128>> = shared();
+    let right: Tile<u8, Shape2<48, 128>, Swizzle64> = shared();
+    for i in (thread_idx().x..64 * 128).step_by(128) {
+        left.set([i / 128, i % 128], a.get(i));
+    }
+    for i in (thread_idx().x..48 * 128).step_by(128) {
+        right.set([i / 128, i % 128], b.get(i));
+    }
+    fence_proxy_async();
+    sync_threads();
+    let mut sum = Accumulator::<i32, 64, 48>::zero();
+    let front = Fragment::<u8, 64, 64>::load(left, [0, 0]);
+    let mut flight = sum.mma_and_popc(front, right.columns::<64>(0), ());
+    let back = Fragment::<u8, 64, 64>::load(left, [0, 64]);
+    flight.mma_and_popc(back, right.columns::<64>(1), ());
+    flight.wait();
+    sum.store_to(c.matrix(0, [64, 48], 48), [0, 0]);
+}
+
 /// An integer whose bits are counted.
 pub(super) trait Bits: Scalar + BitElement {
     fn of(bits: u64) -> Self;
@@ -190,10 +214,22 @@ where
     let (left, right) = (device.tensor(&a, [a.len()])?, device.tensor(&b, [b.len()])?);
     let (mut c, mut d) = (device.filled_bytes([64 * 48], 0xab)?, device.filled_bytes([64 * 48], 0xab)?);
     mma_bits::launch::<E, K, HALF>(device, 1, &left, &right, &mut c, &mut d)?;
-    let common = |of: usize, times: i32| -> Vec<i32> {
-        let row = |x: &[E], y: &[E]| x.iter().zip(y).take(of).map(|(x, y)| x.common(*y)).sum::<i32>();
-        a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| times * row(x, y))).collect()
-    };
-    same("bits in common", &c.to_vec()?, &common(k, 1))?;
-    same("of the first half, twice", &d.to_vec()?, &common(k / 2, 2))
+    same("bits in common", &c.to_vec()?, &common(&a, &b, k, k))?;
+    let twice: Vec<i32> = common(&a, &b, k, k / 2).into_iter().map(|bits| 2 * bits).collect();
+    same("of the first half, twice", &d.to_vec()?, &twice)
+}
+
+fn check_bits_loaded(device: &Device) -> anyhow::Result<()> {
+    let (a, b) = (words::<u8>(25, 64 * 128), words::<u8>(26, 48 * 128));
+    let (left, right) = (device.tensor(&a, [a.len()])?, device.tensor(&b, [b.len()])?);
+    let mut c = device.filled_bytes([64 * 48], 0xab)?;
+    mma_bits_loaded::launch(device, 1, &left, &right, &mut c)?;
+    same("bits in common", &c.to_vec()?, &common(&a, &b, 128, 128))
+}
+
+/// How many bits each row of `a` has in common with each of `b`, of rows of `k` integers, in the
+/// first `of` of them.
+fn common<E: Bits>(a: &[E], b: &[E], k: usize, of: usize) -> Vec<i32> {
+    let row = |x: &[E], y: &[E]| x.iter().zip(y).take(of).map(|(x, y)| x.common(*y)).sum::<i32>();
+    a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| row(x, y))).collect()
 }

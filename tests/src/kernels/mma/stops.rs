@@ -12,6 +12,7 @@ use crate::kernels::faults::Fault;
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::halves", run: |device, _| check_halves(device) },
     Case { name: "mma::marked", run: |device, _| check_marked(device) },
+    Case { name: "mma::marked_in_turns", run: |device, _| check_marked_in_turns(device) },
 ];
 
 /// What stops here.
@@ -24,6 +25,15 @@ pub const FAULTS: &[Fault] = &[
             "`mma_marked` failed at ",
             "stops.rs:",
             "in thread [13, 1, 0] of block [0, 2, 0]: index out of bounds of `marks`, 64 along dimension 0",
+        ],
+    },
+    Fault {
+        name: "mma::index_of_some_lanes_in_a_loop",
+        run: |device| marked_in_turns(device, 62).map(drop),
+        code: Some("TMA0545"),
+        printed: &[
+            "`mma_marked_in_turns` failed at ",
+            "index out of bounds of `marks`, 64 along dimension 0",
         ],
     },
     Fault {
@@ -125,4 +135,46 @@ pub fn marked(device: &Device, elements: usize, row: u32, limit: f32) -> Result<
 fn check_marked(device: &Device) -> anyhow::Result<()> {
     let a = inputs::<f16>(13, 64 * 64);
     same("the product", &marked(device, 64 * 64, 63, 1e6)?, &scalars::<f32>(&product(&a, &a, 64)))
+}
+
+/// `c = (1 + turns) · a · aᵀ`, of 64 × 64. In each turn, while products are under way, some lanes
+/// of each warp write marks to the row of the turn, `row` in the first; all have to be less than 64.
+#[tma_kernel(threads = 128, checked)]
+pub fn mma_marked_in_turns(a: Global<f16>, c: Global<f32>, row: u32, turns: u32) {
+    let tile: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+    let marks: Tile<u32, Shape2<64, 128>> = shared();
+    for i in (thread_idx().x..64 * 64).step_by(128) {
+        tile.set([i / 64, i % 64], a.get(i));
+    }
+    fence_proxy_async();
+    sync_threads();
+    let mut sum = Accumulator::<f32, 64, 64>::zero();
+    let mut flight = sum.mma(tile, tile, ());
+    for turn in 0..turns {
+        if thread_idx().x % 3 == 1 {
+            marks.set([row + turn, thread_idx().x], turn);
+        }
+        flight.mma(tile, tile, ());
+    }
+    flight.wait();
+    sum.store_to(c.matrix(0, [64, 64], 64), [0, 0]);
+}
+
+/// What [`mma_marked_in_turns`] makes of fixed inputs.
+///
+/// # Errors
+///
+/// Those of the launch, and what the kernel stops with.
+pub fn marked_in_turns(device: &Device, row: u32) -> Result<Vec<f32>, Error> {
+    let a = device.tensor(&scalars::<f16>(&inputs::<f16>(14, 64 * 64)), [64 * 64])?;
+    let mut c = device.filled_bytes([64 * 64], 0xab)?;
+    mma_marked_in_turns::launch(device, 1, &a, &mut c, row, 3)?;
+    device.synchronize()?;
+    c.to_vec()
+}
+
+fn check_marked_in_turns(device: &Device) -> anyhow::Result<()> {
+    let a = inputs::<f16>(14, 64 * 64);
+    let sums: Vec<_> = product(&a, &a, 64).into_iter().map(|sum| 4 * sum).collect();
+    same("the product", &marked_in_turns(device, 61)?, &scalars::<f32>(&sums))
 }

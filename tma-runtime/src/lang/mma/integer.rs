@@ -1,6 +1,6 @@
 //! Products of integers that saturate, and of bits.
 
-use super::{Accumulator, Flight, Left, MatrixShape, MatrixSwizzle, Multiply, Right};
+use super::{Accumulator, Flight, Fragment, Left, MatrixShape, MatrixSwizzle, Multiply, Right};
 use crate::lang::{Tile, TileElement, device_only, sealed::Sealed};
 
 /// The elements whose bits are multiplied: `u8`, `u16`, `u32` and `u64`.
@@ -16,6 +16,31 @@ macro_rules! bits {
 }
 
 bits!(u8 u16 u32 u64);
+
+/// The left operand of a product of bits, of M rows and K integers: a [`Tile`], or a [`Fragment`]
+/// of `u8`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a left operand of bits, of {M} rows and {K} integers",
+    label = "not the left operand of this product",
+    note = "a left operand has a row for each of the accumulator, and as many integers a row as the right one: a tile of u8, u16, u32 or u64, or a fragment of u8"
+)]
+pub trait BitsLeft<const M: u32, const K: u32>: Sealed {
+    /// The integers' type.
+    type Element: BitElement;
+}
+
+impl<E, S, W, const M: u32, const K: u32> BitsLeft<M, K> for Tile<E, S, W>
+where
+    E: BitElement,
+    S: MatrixShape<M, K>,
+    W: MatrixSwizzle,
+{
+    type Element = E;
+}
+
+impl<const M: u32, const K: u32> BitsLeft<M, K> for Fragment<u8, M, K> {
+    type Element = u8;
+}
 
 /// # Integers
 impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
@@ -62,8 +87,8 @@ impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
     }
 
     /// Starts adding, for each row of `a` and each row of `b`, the number of bits that are set in
-    /// both: the product of matrices of bits, M × K of them and N × K. The bits are those of the
-    /// tiles' unsigned integers, of one type in both. K is a multiple of 256 bits.
+    /// both: the product of matrices of bits, M × K of them and N × K. The bits are those of
+    /// unsigned integers, of one type in both. K is a multiple of 256 bits.
     ///
     /// PTX: `wgmma.mma_async.sync.aligned.m64nNk256.s32.b1.b1.and.popc` (PTX ISA,
     /// "wgmma.mma_async"). The hardware has no `.xor.popc` here.
@@ -80,18 +105,17 @@ impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
     /// # }
     /// ```
     #[doc(alias = "b1")]
-    pub fn mma_and_popc<'a, E, SA, SB, WA, WB, Keep, const K: u32>(
+    pub fn mma_and_popc<'a, A, E, S, W, Keep, const K: u32>(
         &'a mut self,
-        a: Tile<E, SA, WA>,
-        b: Tile<E, SB, WB>,
+        a: A,
+        b: Tile<E, S, W>,
         keep: Keep,
     ) -> Flight<'a, i32, M, N, Keep>
     where
+        A: BitsLeft<M, K, Element = E>,
         E: BitElement,
-        SA: MatrixShape<M, K>,
-        SB: MatrixShape<N, K>,
-        WA: MatrixSwizzle,
-        WB: MatrixSwizzle,
+        S: MatrixShape<N, K>,
+        W: MatrixSwizzle,
     {
         device_only()
     }
@@ -112,18 +136,12 @@ impl<const M: u32, const N: u32, Keep> Flight<'_, i32, M, N, Keep> {
 
     /// As [`mma`](Flight::mma), adding as [`Accumulator::mma_and_popc`] does.
     #[doc(alias = "b1")]
-    pub fn mma_and_popc<E, SA, SB, WA, WB, const K: u32>(
-        &mut self,
-        a: Tile<E, SA, WA>,
-        b: Tile<E, SB, WB>,
-        keep: Keep,
-    ) -> Keep
+    pub fn mma_and_popc<A, E, S, W, const K: u32>(&mut self, a: A, b: Tile<E, S, W>, keep: Keep) -> Keep
     where
+        A: BitsLeft<M, K, Element = E>,
         E: BitElement,
-        SA: MatrixShape<M, K>,
-        SB: MatrixShape<N, K>,
-        WA: MatrixSwizzle,
-        WB: MatrixSwizzle,
+        S: MatrixShape<N, K>,
+        W: MatrixSwizzle,
     {
         device_only()
     }

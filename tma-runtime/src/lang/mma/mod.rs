@@ -56,7 +56,7 @@ pub use element::{
 };
 pub use flight::Flight;
 pub use fragment::Fragment;
-pub use integer::BitElement;
+pub use integer::{BitElement, BitsLeft};
 pub use operand::{Left, MatrixShape, MatrixSwizzle, Negated, Right, Transposed};
 pub use registers::{setmaxnreg_dec, setmaxnreg_inc};
 pub use rows::Rows;

@@ -138,7 +138,7 @@ impl Mma {
             }
             Self::Factor { op: MmaOp::AndPopc, element } => {
                 element_text(format!("tensor cores do not multiply the bits of elements of type `{element}`"))
-                    .help("`mma_and_popc` takes tiles of u8, u16, u32 and u64")
+                    .help("`mma_and_popc` takes tiles of u8, u16, u32 and u64, and a fragment of u8 on the left")
             }
             Self::FragmentDepth { ty, step } => depth((ty.columns, *step, "elements"), ty),
             Self::Negated(element) => element_text(format!("tensor cores do not negate `{element}`"))

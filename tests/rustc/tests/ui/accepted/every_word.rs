@@ -151,6 +151,7 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     counts.mma_saturating(bytes, bytes, ());
     counts.wait();
     count.mma_and_popc(bytes, bytes, ()).wait();
+    count.mma_and_popc(Fragment::<u8, 64, 64>::load(bytes, [0, 0]), bytes, ()).wait();
     let half: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
     let weights_of_more: Sparse<Fragment<f16, 64, 64>, 128> = sum.pack::<f16>().sparse([n, n]);
     sum.mma(Fragment::<f16, 64, 64>::load(a, [0, 0]), a, ()).wait();

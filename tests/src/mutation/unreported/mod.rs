@@ -1,14 +1,20 @@
 //! The mutants that are not found, each with the reason: those that do no harm, and those that the
 //! simulator cannot see.
 
+mod kinds;
+
 use std::fmt;
 
+use self::kinds::{
+    BETWEEN_CLUSTERS, DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone,
+    early_wait, fence_of_warp, grid_sync, last_meeting, last_wait, no_copies, of_mma, proxy_fenced,
+};
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
-    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, ClusterWaitRemoved, CommitRemoved, CountLowered,
-    FenceRemoved, GroupWaitRemoved, InitFenceRemoved, InvalRemoved, OnlyRead, PendingRaised,
-    RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+    ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, CommitRemoved, CountLowered, FenceRemoved,
+    GroupWaitRemoved, InvalRemoved, PendingRaised, RegisterFenceRemoved, RegistersKept, ScopeNarrowed,
+    SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -25,105 +31,6 @@ pub struct Unreported {
     /// Why that does no harm, or is not seen.
     pub reason: &'static str,
 }
-
-/// The last wait of a kernel that need wait for nothing but the reads.
-const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("cp.async.bulk.wait_group", before),
-        changes: &[OnlyRead],
-        reason: "The kernel's last step: what is stored is written for all when the kernel has ended.",
-    }
-}
-
-/// The last meeting of a cluster in which no block uses another one's memory after that one has
-/// seen it used.
-const fn last_meeting(kernel: &'static str, before: &'static [usize], reason: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("barrier.cluster", before),
-        changes: &[ClusterArriveRelaxed, ClusterWaitRemoved],
-        reason,
-    }
-}
-
-const DRAINED: &str = "`drain` waits for a later stage after this one, and stages are released in turn.";
-const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
-
-/// A wait in a cluster for what copies bring.
-const fn copies_alone(kernel: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("mbarrier.try_wait.parity", &[0]),
-        changes: &[ScopeNarrowed],
-        reason: "Copies complete the phase: who waits sees what they brought, and of threads of other blocks there is nothing to see.",
-    }
-}
-
-/// An init fence of mbarriers that no copy completes on.
-const fn no_copies(kernel: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("fence.mbarrier_init", &[0]),
-        changes: &[InitFenceRemoved],
-        reason: "Only threads use the mbarriers, and `barrier.cluster` shows them the initialisation.",
-    }
-}
-
-/// An init fence before a proxy fence.
-const fn proxy_fenced(kernel: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("fence.mbarrier_init", &[0]),
-        changes: &[InitFenceRemoved],
-        reason: "`fence.proxy.async` comes after the initialisation, and before the cluster meets.",
-    }
-}
-
-/// A meeting of a warp before it publishes a tensor map.
-const fn fence_of_warp(kernel: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("bar.warp", &[0]),
-        changes: &[WarpSyncRemoved],
-        reason: "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.",
-    }
-}
-
-const BETWEEN_CLUSTERS: &str =
-    "The order of what clusters do in global memory is not followed, so that no finding is made of it.";
-
-/// Where blocks of several clusters meet by a counter in global memory.
-const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("barrier.sync", before),
-        changes: &[SyncRemoved],
-        reason: BETWEEN_CLUSTERS,
-    }
-}
-
-/// A step of multiplications that others make up for.
-const fn of_mma(
-    kernel: &'static str,
-    opcode: &'static str,
-    before: &'static [usize],
-    changes: &'static [Change],
-    reason: &'static str,
-) -> Unreported {
-    Unreported { kernel, instruction: (opcode, before), changes, reason }
-}
-
-/// A wait for a group of which nothing is used before a later wait.
-const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    of_mma(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
-}
-
-const REGISTERS: &str = "It decides how fast the kernel is: the registers suffice also without it.";
-const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
-const LATER_GROUP: &str =
-    "The multiplication is then of the next group, which is waited for before anything of it is used.";
-const NOTHING_KEPT: &str = "The flight keeps nothing that is used again here, and a later wait is for all.";
 
 /// Those that do harm. The simulator is not good enough for them.
 pub const MISSED: &[Unreported] = &[
@@ -227,6 +134,11 @@ pub const HARMLESS: &[Unreported] = &[
     early_wait("mma_halves", &[0]),
     of_mma("mma_loaded::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_loaded::*", &[0]),
+    of_mma("mma_bits_loaded", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    early_wait("mma_bits_loaded", &[0]),
+    of_mma("mma_marked_in_turns", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of_mma("mma_marked_in_turns", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    early_wait("mma_marked_in_turns", &[0]),
     of_mma("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of_mma("mma_pa*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_pa*", &[0]),

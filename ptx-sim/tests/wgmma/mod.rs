@@ -1,8 +1,5 @@
 //! `wgmma`: what multiplications give, and what is found where a step of theirs is left out.
 
-#[path = "../pairs/mod.rs"]
-mod pairs;
-
 mod forms;
 mod products;
 mod registers;

@@ -1,0 +1,316 @@
+//! A run of the build script: takes in one kernel after the other, and leaves the PTX of all.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::{fs, mem};
+
+use super::batch::{Batch, Maker};
+use super::kept::{self, Keep, Unkept, Why};
+use super::known::{self, Known};
+use super::reuse::{self, Fingerprint};
+use super::{BuildError, Report, file_error, store};
+use crate::abi::ptx_file;
+use crate::check::for_target;
+use crate::diag::{Diagnostic, Located, Sink};
+use crate::dump;
+use crate::ir::Kernel;
+use crate::library::Packages;
+use crate::parse::item::{KernelItem, ModuleItems};
+use crate::pipeline::{Front, Instance, Rules, front};
+use crate::target::Goal;
+
+/// The folder in `OUT_DIR` that has nothing but files of kernels.
+const FOLDER: &str = "tma";
+
+/// What is known of the kernels so far.
+pub(super) struct Run<'a> {
+    goal: Goal,
+    maker: Maker,
+    keep: Keep,
+    package: &'a Path,
+    out_dir: &'a Path,
+    /// What the run before knew, and what this one knows.
+    before: Known,
+    known: Known,
+    /// The files that belong to kernels as they are now.
+    current: HashSet<PathBuf>,
+    /// The kernels that are being compiled, and where the PTX of each goes.
+    compiled: Batch,
+    awaited: Vec<Place>,
+    /// What kernels need that the target does not have.
+    lacking: Vec<Located>,
+    /// The kernels whose kept PTX is wanted and is not theirs.
+    unkept: Vec<Unkept>,
+    report: Report,
+}
+
+/// Where the PTX of an instance goes.
+struct Place {
+    /// `kernel`, or `kernel::instance`.
+    kernel: String,
+    /// `tma/NAME-HASH.ptx`, and the path of this file.
+    name: String,
+    file: PathBuf,
+    /// What the PTX depends on.
+    fingerprint: Fingerprint,
+    /// The file of the kernel, as messages call it.
+    source: PathBuf,
+    /// What an earlier run left there.
+    old: Option<String>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        [package, out_dir]: [&'a Path; 2],
+        goal: Goal,
+        maker: Maker,
+        keep: Keep,
+    ) -> Result<Self, BuildError> {
+        let folder = out_dir.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        Ok(Self {
+            goal,
+            maker,
+            keep,
+            package,
+            out_dir,
+            before: Known::read(out_dir),
+            known: Known::default(),
+            current: HashSet::new(),
+            compiled: Batch::new(maker, goal.checks),
+            awaited: vec![],
+            lacking: vec![],
+            unkept: vec![],
+            report: Report::default(),
+        })
+    }
+
+    /// Takes in a kernel of the file `source`.
+    pub(super) fn take(
+        &mut self,
+        item: &KernelItem,
+        shared: &ModuleItems,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        let fingerprint = reuse::fingerprint(item, shared, self.maker, self.goal, source);
+        if self.take_known(&fingerprint, source)? {
+            return Ok(());
+        }
+        let out_dir = self.out_dir;
+        let is_known = |kernel: &Kernel, hash| {
+            let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
+            old.is_ok_and(|old| fingerprint.heads(&old))
+        };
+        let front = front(item, shared, Rules::ProtocolUnless(&is_known));
+        self.take_instances(front, &fingerprint, source)
+    }
+
+    /// Takes a kernel as an earlier run left it, without parsing it; whether all of it was there.
+    fn take_known(&mut self, fingerprint: &Fingerprint, source: &Path) -> Result<bool, BuildError> {
+        if self.keep != Keep::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
+            return Ok(false);
+        }
+        let Some(instances) = self.before.instances(fingerprint) else { return Ok(false) };
+        let reused = |known::Instance { kernel, file }: &known::Instance| {
+            let place = self.place(kernel.clone(), file.clone(), fingerprint, source);
+            Some((place.reused()?, place))
+        };
+        let Some(reused) = instances.iter().map(reused).collect::<Option<Vec<_>>>() else {
+            return Ok(false);
+        };
+        self.known.insert(fingerprint, instances.to_vec());
+        for (text, place) in reused {
+            store(&place, &text)?;
+            self.current.insert(place.file);
+            self.report.reused.push(place.kernel);
+        }
+        Ok(true)
+    }
+
+    fn take_instances(
+        &mut self,
+        front: Front,
+        fingerprint: &Fingerprint,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        let located = |diagnostic: &Diagnostic| Located::new(source, diagnostic);
+        let warnings = &front.diagnostics.warnings;
+        self.report.warnings.extend(warnings.iter().map(located));
+        let (mut sink, mut instances, mut is_right) = (Sink::default(), vec![], warnings.is_empty());
+        for instance in front.instances {
+            let checked = match instance {
+                Instance::Refused(kernel) => {
+                    self.report.refused.push(kernel.path());
+                    is_right = false;
+                    continue;
+                }
+                Instance::Checked(checked) => *checked,
+            };
+            sink.enter(checked.kernel().instance.as_deref());
+            let Some(target_kernel) = for_target(checked, self.goal.target, &mut sink) else { continue };
+            let kernel = target_kernel.kernel().kernel();
+            let place = self.place(kernel.path(), ptx_file(kernel, front.hash), fingerprint, source);
+            instances.push(known::Instance { kernel: place.kernel.clone(), file: place.name.clone() });
+            if !self.take_there(&place)? {
+                self.compiled.add(target_kernel, source);
+                self.awaited.push(place);
+            }
+        }
+        let lacking = sink.into_errors();
+        if is_right && lacking.is_empty() {
+            self.known.insert(fingerprint, instances);
+        }
+        self.lacking.extend(lacking.iter().map(located));
+        Ok(())
+    }
+
+    /// Takes the PTX of an instance from where it is; whether it is anywhere.
+    fn take_there(&mut self, place: &Place) -> Result<bool, BuildError> {
+        // The same kernel stands in another place as well: one PTX serves both.
+        if !self.current.insert(place.file.clone()) {
+            self.report.reused.push(place.kernel.clone());
+            return Ok(true);
+        }
+        let is_compared = matches!(self.maker, Maker::Nobody(_)) && self.keep == Keep::Check;
+        if is_compared || self.is_built_by_what_it_keeps() {
+            match kept::take(self.subject(place)) {
+                Ok(ptx) => {
+                    self.report.kept.push(place.kernel.clone());
+                    store(place, &place.fingerprint.mark(&ptx))?;
+                }
+                Err(why) => self.unkept.push(place.unkept(why)),
+            }
+            return Ok(true);
+        }
+        let Some(text) = place.reused() else { return Ok(false) };
+        self.report.reused.push(place.kernel.clone());
+        self.write(place, &text)?;
+        Ok(true)
+    }
+
+    /// Without LLVM a package takes the PTX that it keeps.
+    fn is_built_by_what_it_keeps(&self) -> bool {
+        cfg!(not(feature = "llvm")) && kept::is_in(self.package)
+    }
+
+    /// Waits for what is being compiled, and removes what belongs to no kernel.
+    pub(super) fn finish(mut self, packages: &Packages) -> Result<Report, BuildError> {
+        self.write_compiled()?;
+        self.write_templates(packages)?;
+        if !self.lacking.is_empty() {
+            return Err(BuildError::Target(self.lacking));
+        }
+        let names = self.names();
+        match self.keep {
+            Keep::Nothing => {}
+            Keep::Write => kept::remove_stale(self.package, &names)?,
+            Keep::Check => self.unkept.extend(kept::gone(self.package, &names)?),
+        }
+        if !self.unkept.is_empty() {
+            return Err(BuildError::Unkept(self.unkept));
+        }
+        self.remove_stale()?;
+        if self.known != self.before {
+            self.known.write(self.out_dir).map_err(file_error(self.out_dir))?;
+        }
+        Ok(self.report)
+    }
+
+    fn write_compiled(&mut self) -> Result<(), BuildError> {
+        let compiled = mem::replace(&mut self.compiled, Batch::new(self.maker, self.goal.checks));
+        let mut failure = None;
+        for (place, text) in mem::take(&mut self.awaited).iter().zip(compiled.finish()) {
+            match text {
+                Ok(ptx) => {
+                    self.report.compiled.push(place.kernel.clone());
+                    self.write(place, &place.fingerprint.mark(&ptx))?;
+                }
+                // What is right is written, and is there in the next run.
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Writes the PTX of an instance, and keeps it where that is asked for.
+    fn write(&mut self, place: &Place, text: &str) -> Result<(), BuildError> {
+        let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
+        match self.keep {
+            Keep::Write => kept::write(self.subject(place), compiled)?,
+            Keep::Check => {
+                let differs = kept::check(self.subject(place), compiled).err();
+                self.unkept.extend(differs.map(|why| place.unkept(why)));
+            }
+            Keep::Nothing => {}
+        }
+        store(place, text)
+    }
+
+    /// Writes the templates that the macro needs.
+    fn write_templates(&mut self, packages: &Packages) -> Result<(), BuildError> {
+        for (name, text) in packages.left() {
+            let file = self.out_dir.join(name);
+            if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+                store::write(&file, &text).map_err(file_error(&file))?;
+            }
+            self.current.insert(file);
+        }
+        Ok(())
+    }
+
+    fn remove_stale(&self) -> Result<(), BuildError> {
+        let folder = self.out_dir.join(FOLDER);
+        for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
+            let path = entry.map_err(file_error(&folder))?.path();
+            if !self.current.contains(&path) {
+                fs::remove_file(&path).map_err(file_error(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the files of all kernels.
+    fn names(&self) -> BTreeSet<String> {
+        let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
+        let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    fn place(&self, kernel: String, name: String, fingerprint: &Fingerprint, source: &Path) -> Place {
+        let file = self.out_dir.join(&name);
+        let old = fs::read_to_string(&file).ok();
+        Place { kernel, name, file, fingerprint: fingerprint.clone(), source: source.to_owned(), old }
+    }
+
+    fn subject<'p>(&'p self, place: &'p Place) -> kept::Subject<'p> {
+        kept::Subject {
+            package: self.package,
+            file: &place.name,
+            target: self.goal.target,
+            line: place.fingerprint.line(),
+        }
+    }
+}
+
+impl Place {
+    /// What an earlier run left there, with its lines moved to where the kernel is now, if it is
+    /// the PTX of the kernel as it is now.
+    fn reused(&self) -> Option<String> {
+        reuse::reuse(self.old.as_deref()?, &self.fingerprint)
+    }
+
+    fn unkept(&self, why: Why) -> Unkept {
+        Unkept { kernel: self.kernel.clone(), place: (self.source.clone(), self.fingerprint.line()), why }
+    }
+}
+
+/// Writes the PTX of an instance. An unchanged file keeps its date, and whoever includes it is not
+/// compiled again.
+fn store(place: &Place, text: &str) -> Result<(), BuildError> {
+    match place.old.as_deref() == Some(text) {
+        true => Ok(()),
+        false => store::write(&place.file, text).map_err(file_error(&place.file)),
+    }
+}

@@ -1,0 +1,114 @@
+//! Mutants of a kind that many kernels have, and reasons that many share.
+
+use super::Unreported;
+use crate::mutation::steps::Change;
+use crate::mutation::steps::Change::{
+    ClusterArriveRelaxed, ClusterWaitRemoved, GroupWaitRemoved, InitFenceRemoved, OnlyRead, PendingRaised,
+    ScopeNarrowed, SyncRemoved, WarpSyncRemoved,
+};
+
+/// The last wait of a kernel that need wait for nothing but the reads.
+pub(super) const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("cp.async.bulk.wait_group", before),
+        changes: &[OnlyRead],
+        reason: "The kernel's last step: what is stored is written for all when the kernel has ended.",
+    }
+}
+
+/// The last meeting of a cluster in which no block uses another one's memory after that one has
+/// seen it used.
+pub(super) const fn last_meeting(
+    kernel: &'static str,
+    before: &'static [usize],
+    reason: &'static str,
+) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("barrier.cluster", before),
+        changes: &[ClusterArriveRelaxed, ClusterWaitRemoved],
+        reason,
+    }
+}
+
+pub(super) const DRAINED: &str =
+    "`drain` waits for a later stage after this one, and stages are released in turn.";
+pub(super) const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
+
+/// A wait in a cluster for what copies bring.
+pub(super) const fn copies_alone(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("mbarrier.try_wait.parity", &[0]),
+        changes: &[ScopeNarrowed],
+        reason: "Copies complete the phase: who waits sees what they brought, and of threads of other blocks there is nothing to see.",
+    }
+}
+
+/// An init fence of mbarriers that no copy completes on.
+pub(super) const fn no_copies(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("fence.mbarrier_init", &[0]),
+        changes: &[InitFenceRemoved],
+        reason: "Only threads use the mbarriers, and `barrier.cluster` shows them the initialisation.",
+    }
+}
+
+/// An init fence before a proxy fence.
+pub(super) const fn proxy_fenced(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("fence.mbarrier_init", &[0]),
+        changes: &[InitFenceRemoved],
+        reason: "`fence.proxy.async` comes after the initialisation, and before the cluster meets.",
+    }
+}
+
+/// A meeting of a warp before it publishes a tensor map.
+pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("bar.warp", &[0]),
+        changes: &[WarpSyncRemoved],
+        reason: "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.",
+    }
+}
+
+pub(super) const BETWEEN_CLUSTERS: &str =
+    "The order of what clusters do in global memory is not followed, so that no finding is made of it.";
+
+/// Where blocks of several clusters meet by a counter in global memory.
+pub(super) const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("barrier.sync", before),
+        changes: &[SyncRemoved],
+        reason: BETWEEN_CLUSTERS,
+    }
+}
+
+/// A step of multiplications that others make up for.
+pub(super) const fn of_mma(
+    kernel: &'static str,
+    opcode: &'static str,
+    before: &'static [usize],
+    changes: &'static [Change],
+    reason: &'static str,
+) -> Unreported {
+    Unreported { kernel, instruction: (opcode, before), changes, reason }
+}
+
+/// A wait for a group of which nothing is used before a later wait.
+pub(super) const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    of_mma(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
+}
+
+pub(super) const REGISTERS: &str =
+    "It decides how fast the kernel is: the registers suffice also without it.";
+pub(super) const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
+pub(super) const LATER_GROUP: &str =
+    "The multiplication is then of the next group, which is waited for before anything of it is used.";
+pub(super) const NOTHING_KEPT: &str =
+    "The flight keeps nothing that is used again here, and a later wait is for all.";
