@@ -100,7 +100,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
 
     let format = cargo(&["fmt", "--all", "--check"]);
 
-    // Lints do not depend on PTX, which clippy would have compiled by build scripts of its own.
+    // Lints and documentation do not depend on PTX, which build scripts of their own would compile.
     let lints_with = |features: &str| {
         let mut lints = cargo(&["clippy", "--workspace", "--all-targets", "--features", features]);
         lints.args(deny_warnings).env("TMA_PTX", "off");
@@ -125,7 +125,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
-    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    documentation.env("RUSTDOCFLAGS", "-D warnings").env("TMA_PTX", "off");
 
     // As docs.rs does, which has neither LLVM nor CUDA.
     let mut published = workspace::cargo();
