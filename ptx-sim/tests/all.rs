@@ -1,4 +1,5 @@
-//! All tests that need no program of their own, in one: each would take seconds to optimise and link.
+//! All tests that need no program of their own, in one: each would take seconds to optimise and
+//! link.
 
 mod arithmetic;
 mod book;

@@ -4,6 +4,7 @@ use std::env;
 use std::path::Path;
 
 use super::BuildError;
+use super::run::Place;
 use crate::Checks;
 use crate::check::TargetKernel;
 
@@ -59,8 +60,6 @@ pub(super) struct Batch {
     maker: Maker,
     #[cfg(feature = "llvm")]
     emitted: crate::emit::Batch,
-    /// Where each kernel is.
-    places: Vec<(std::path::PathBuf, usize)>,
 }
 
 impl Batch {
@@ -70,13 +69,12 @@ impl Batch {
             maker,
             #[cfg(feature = "llvm")]
             emitted: crate::emit::Batch::new(checks, jobs()),
-            places: vec![],
         }
     }
 
     /// Adds a kernel of the file `source`.
+    #[cfg_attr(not(feature = "llvm"), expect(unused_variables, reason = "LLVM alone takes kernels"))]
     pub(super) fn add(&mut self, kernel: TargetKernel, source: &Path) {
-        self.places.push((source.to_owned(), kernel.kernel().kernel().span.start().line));
         match self.maker {
             #[cfg(feature = "llvm")]
             Maker::Llvm => self.emitted.add(kernel, &source.to_string_lossy()),
@@ -84,18 +82,18 @@ impl Batch {
         }
     }
 
-    /// The PTX of each kernel, in the order in which they were added.
-    pub(super) fn finish(self) -> Vec<Result<String, BuildError>> {
+    /// The PTX of each kernel, which go to these places in the order in which they were added.
+    pub(super) fn finish(self, places: &[Place]) -> Vec<Result<String, BuildError>> {
         match self.maker {
             #[cfg(feature = "llvm")]
             Maker::Llvm => {
-                let results = self.places.into_iter().zip(self.emitted.finish());
-                let placed = |((path, line), result): (_, Result<String, _>)| {
+                let placed = |(place, result): (&Place, Result<String, _>)| {
+                    let (path, line) = (place.source.clone(), place.fingerprint.line());
                     result.map_err(|error| BuildError::Backend { path, line, error })
                 };
-                results.map(placed).collect()
+                places.iter().zip(self.emitted.finish()).map(placed).collect()
             }
-            Maker::Nobody(why) => self.places.iter().map(|_| Ok(format!("// no code: {why}\n"))).collect(),
+            Maker::Nobody(why) => places.iter().map(|_| Ok(format!("// no code: {why}\n"))).collect(),
         }
     }
 }

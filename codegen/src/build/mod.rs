@@ -104,9 +104,9 @@ impl Build {
         self
     }
 
-    /// Whether PTX is made, unless this says otherwise and `TMA_PTX` is not `off` in the environment
-    /// of [`run`](Self::run). Kernels are checked in any case, but a launch of one without PTX is an
-    /// error: for lints and other builds in which nothing runs.
+    /// Whether PTX is made. It is, unless this or `TMA_PTX=off` in the environment of
+    /// [`run`](Self::run) says otherwise: for lints and other builds in which nothing runs. Kernels
+    /// are checked in any case; a launch of one without PTX is an error.
     pub fn ptx(mut self, ptx: bool) -> Self {
         self.ptx = ptx;
         self

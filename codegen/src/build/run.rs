@@ -45,16 +45,16 @@ pub(super) struct Run<'a> {
 }
 
 /// Where the PTX of an instance goes.
-struct Place {
+pub(super) struct Place {
     /// `kernel`, or `kernel::instance`.
     kernel: String,
     /// `tma/NAME-HASH.ptx`, and the path of this file.
     name: String,
     file: PathBuf,
     /// What the PTX depends on.
-    fingerprint: Fingerprint,
+    pub(super) fingerprint: Fingerprint,
     /// The file of the kernel, as messages call it.
-    source: PathBuf,
+    pub(super) source: PathBuf,
     /// What an earlier run left there.
     old: Option<String>,
 }
@@ -218,8 +218,9 @@ impl<'a> Run<'a> {
 
     fn write_compiled(&mut self) -> Result<(), BuildError> {
         let compiled = mem::replace(&mut self.compiled, Batch::new(self.maker, self.goal.checks));
+        let awaited = mem::take(&mut self.awaited);
         let mut failure = None;
-        for (place, text) in mem::take(&mut self.awaited).iter().zip(compiled.finish()) {
+        for (place, text) in awaited.iter().zip(compiled.finish(&awaited)) {
             match text {
                 Ok(ptx) => {
                     self.report.compiled.push(place.kernel.clone());
