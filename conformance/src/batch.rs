@@ -12,10 +12,10 @@ use crate::kernel::{self, RECORD, STEP_HEAD};
 use crate::operand::{Matrices, Matrix, THREADS, result};
 
 /// The kernel's parameters: see [`kernel`].
-pub(crate) static PARAMS: [ParamSpec; 3] =
-    [words("records", false), words("data", false), words("out", true)];
+static PARAMS: [ParamSpec; 3] = [words("records", false), words("data", false), words("out", true)];
 
-const fn words(name: &'static str, written: bool) -> ParamSpec {
+/// A parameter that is a slice of words.
+pub(crate) const fn words(name: &'static str, written: bool) -> ParamSpec {
     ParamSpec { name, kind: ParamKind::Global { element: Scalar::U32, written, alignment: 16 } }
 }
 

@@ -9,53 +9,28 @@ use std::fmt;
 
 use tma_model::limits::WARP_THREADS;
 use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
-use tma_runtime::launch::{Arg, Grid, KernelParts, KernelSpec, launch};
-use tma_runtime::spec::Cluster;
-use tma_runtime::{Device, DeviceTensor};
+use tma_runtime::Device;
 
-use crate::batch::PARAMS;
 use crate::draw::{Addend, Draws, Kind};
 use crate::operand::Matrix;
-use crate::run::{Outcome, differing};
+use crate::run::{Outcome, each_of};
+use crate::warp_kernel::WarpKernel;
 
 /// Threads of a warp.
 const LANES: u32 = WARP_THREADS;
 
-/// The symbol of the kernel.
-const ENTRY: &str = "double_products";
-
-/// The kernel that multiplies, a warp for each block.
+/// The PTX of the kernel that multiplies, a warp for each block.
 pub fn text(form: DoubleForm) -> String {
-    let counts = form.registers();
-    let version = form.ptx_version().max((8, 0));
-    let names = |prefix: &str, count: u32| {
-        let names: Vec<_> = (0..count).map(|i| format!("%{prefix}{i}")).collect();
-        names.join(", ")
-    };
-    let [a, b, c] = [("a", counts[0]), ("b", counts[1]), ("c", counts[2])].map(|(p, n)| names(p, n));
-    let mut at = 0;
-    let mut load = String::new();
-    for (prefix, count) in ["a", "b", "c"].into_iter().zip(counts) {
-        for i in 0..count {
-            load += &format!("ld.global.f64 %{prefix}{i}, [%q1+{at}];\n");
-            at += 8 * LANES;
-        }
+    kernel(form).text()
+}
+
+fn kernel(form: DoubleForm) -> WarpKernel {
+    WarpKernel {
+        instruction: format!("{form}.row.col.f64.f64.f64.f64"),
+        registers: form.registers(),
+        words: 2,
+        version: form.ptx_version().max((8, 0)),
     }
-    let store: String =
-        (0..counts[2]).map(|i| format!("st.global.f64 [%q2+{}], %c{i};\n", i * 8 * LANES)).collect();
-    format!(
-        ".version {}.{}\n.target sm_90a\n.address_size 64\n.visible .entry {ENTRY}(\n\
-         .param .u64 records, .param .u64 record_words,\n.param .u64 data, .param .u64 data_words,\n\
-         .param .u64 out, .param .u64 out_words)\n.maxntid {LANES}, 1, 1\n{{\n\
-         .reg .b32 %r<4>; .reg .f64 %a<8>; .reg .f64 %b<4>; .reg .f64 %c<4>; .reg .b64 %q<6>;\n\
-         ld.param.u64 %q1, [data];\nld.param.u64 %q2, [out];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n\
-         mul.wide.u32 %q3, %r0, 8;\nmul.wide.u32 %q4, %r1, {at};\nmul.wide.u32 %q5, %r1, {};\n\
-         add.u64 %q1, %q1, %q3;\nadd.u64 %q1, %q1, %q4;\nadd.u64 %q2, %q2, %q3;\nadd.u64 %q2, %q2, %q5;\n\
-         {load}mma.sync.aligned.{form}.row.col.f64.f64.f64.f64 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};\n{store}ret;\n}}\n",
-        version.0,
-        version.1,
-        counts[2] * 8 * LANES
-    )
 }
 
 /// Numbers that go into an instruction.
@@ -259,68 +234,24 @@ fn may_be(found: f64, products: &[(f64, f64)], c: f64) -> bool {
 /// What the device reports.
 pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::Result<Vec<Matrix>> {
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(form)).collect();
-    let [_, _, registers] = form.registers();
-    let each = (2 * registers * LANES) as usize;
-    let records = device.tensor(&[0_u32; 4], [4])?;
-    let data = device.tensor(&data, [data.len()])?;
-    let mut out: DeviceTensor<u32, 1> = device.filled_bytes([each * cases.len()], 0xa5)?;
-    let args = [Arg::global(records.slice()), Arg::global(data.slice()), Arg::global_mut(out.slice_mut())];
-    launch(device, specification(form), Grid::x(cases.len() as u32), &args)?;
-    let words = out.to_vec()?;
-    let matrix = |words: &[u32]| {
+    let matrix = |words: &Vec<u32>| {
         Matrix::new([form.rows, 2 * WARP_COLUMNS], |[row, word]| {
             let Place { thread, register, .. } = form.sum_place([row, word / 2]);
             words[(2 * (register * LANES + thread) + word % 2) as usize]
         })
     };
-    Ok(words.chunks(each).map(matrix).collect())
+    Ok(kernel(form).run(device, &data, cases.len())?.iter().map(matrix).collect())
 }
 
 /// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
 /// all cases of their shape.
 pub fn each(devices: &[Device], cases: &[DoubleCase], take: &mut dyn FnMut(Outcome)) {
     for form in DoubleForm::ALL {
-        let of_form = || cases.iter().enumerate().filter(|(_, case)| case.form == form);
-        let doubles: Vec<_> = of_form().map(|(_, case)| Doubles::new(case)).collect();
-        if doubles.is_empty() {
-            continue;
-        }
-        let run = |device: &Device| {
-            let failed = |error| format!("{}: {error:#}", device.name());
-            results(device, form, &doubles).map_err(failed)
-        };
-        let by_device: Result<Vec<_>, String> = devices.iter().map(run).collect();
-        for (place, (index, _)) in of_form().enumerate() {
-            let (results, problem) = match &by_device {
-                Ok(all) => {
-                    let results: Vec<Matrix> = all.iter().map(|results| results[place].clone()).collect();
-                    let plain = || results.iter().find_map(|d| doubles[place].problem(form, d));
-                    let problem = differing(&results).or_else(plain);
-                    (results, problem)
-                }
-                Err(error) => (vec![], Some(error.clone())),
-            };
-            take(Outcome { index, results, problem });
-        }
+        let indices: Vec<_> = (0..cases.len()).filter(|&index| cases[index].form == form).collect();
+        let doubles: Vec<_> = indices.iter().map(|&index| Doubles::new(&cases[index])).collect();
+        let problem = |place: usize, d: &Matrix| doubles[place].problem(form, d);
+        each_of(devices, &indices, |device| results(device, form, &doubles), problem, take);
     }
-}
-
-/// The kernel as the runtime takes it. It is kept until the program ends.
-fn specification(form: DoubleForm) -> &'static KernelSpec {
-    let parts = KernelParts {
-        name: ENTRY,
-        entry: ENTRY,
-        ptx: Box::leak(text(form).into_boxed_str()),
-        threads: [LANES, 1, 1],
-        cluster: Cluster::None,
-        cooperative: false,
-        dependency_wait: false,
-        shared_bytes: 0,
-        params: &PARAMS,
-    };
-    // SAFETY: a block reads its own part of `data` and writes its own part of `out`, and `results`
-    // launches as many blocks as there are parts.
-    Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
 #[cfg(test)]

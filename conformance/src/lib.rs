@@ -20,6 +20,8 @@
 //! | [`layout`] | which elements descriptors lead to, asked of the hardware |
 //! | [`metadata`] | what the metadata of a sparse A mean, asked likewise |
 //! | [`warp`] | the same of `mma.sync` |
+//! | [`double`] | the same of its shapes for `f64` |
+//! | `warp_kernel` | the kernel that runs cases of `mma.sync` |
 //! | [`corpus`] | what an H200 gave, kept |
 //! | [`run`] | runs lists of cases, and compares |
 
@@ -39,5 +41,6 @@ pub mod operand;
 pub mod plain;
 pub mod run;
 pub mod warp;
+mod warp_kernel;
 
 pub use case::Case;

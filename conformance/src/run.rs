@@ -27,33 +27,44 @@ pub fn each(devices: &[Device], cases: &[Case], take: &mut dyn FnMut(Outcome)) {
     for (family, indices) in by_family(cases) {
         let batch: Vec<_> =
             indices.iter().map(|&index| (cases[index], Matrices::new(&cases[index]))).collect();
-        let mut by_device = Vec::new();
-        let mut failure = None;
-        for device in devices {
-            match results(device, family, &batch) {
-                Ok(results) => by_device.push(results),
-                Err(error) => failure = failure.or(Some(format!("{}: {error:#}", device.name()))),
-            }
-        }
-        for (place, &index) in indices.iter().enumerate() {
+        let run = |device: &Device| results(device, family, &batch);
+        let problem = |place: usize, d: &Matrix| {
             let (case, matrices) = &batch[place];
-            let results: Vec<Matrix> = match failure {
-                None => by_device.iter().map(|all| all[place].clone()).collect(),
-                Some(_) => vec![],
-            };
-            let problem = failure.clone().or_else(|| compared(case, matrices, &results));
-            take(Outcome { index, results, problem });
-        }
+            unlike_plain(case, matrices, d)
+        };
+        each_of(devices, &indices, run, problem, take);
     }
 }
 
-/// The first thing that is wrong with a case's results: devices that differ, or what plain Rust
-/// does not allow.
-fn compared(case: &Case, matrices: &Matrices, results: &[Matrix]) -> Option<String> {
-    let first = results.first()?;
-    if let Some(problem) = differing(results) {
-        return Some(problem);
+/// Runs cases in one launch on each device, which gives D of each. Devices have to agree, and
+/// `problem` says what is wrong with a result beyond that.
+pub(crate) fn each_of(
+    devices: &[Device],
+    indices: &[usize],
+    run: impl Fn(&Device) -> anyhow::Result<Vec<Matrix>>,
+    problem: impl Fn(usize, &Matrix) -> Option<String>,
+    take: &mut dyn FnMut(Outcome),
+) {
+    if indices.is_empty() {
+        return;
     }
+    let run = |device: &Device| run(device).map_err(|error| format!("{}: {error:#}", device.name()));
+    let by_device: Result<Vec<_>, String> = devices.iter().map(run).collect();
+    for (place, &index) in indices.iter().enumerate() {
+        let (results, problem) = match &by_device {
+            Ok(all) => {
+                let results: Vec<Matrix> = all.iter().map(|results| results[place].clone()).collect();
+                let problem = differing(&results).or_else(|| problem(place, results.first()?));
+                (results, problem)
+            }
+            Err(error) => (vec![], Some(error.clone())),
+        };
+        take(Outcome { index, results, problem });
+    }
+}
+
+/// The first element of a case's result that plain Rust does not allow.
+fn unlike_plain(case: &Case, matrices: &Matrices, first: &Matrix) -> Option<String> {
     let wanted = wanted(case, matrices);
     let wrong: Vec<usize> =
         (0..wanted.len()).filter(|&i| !wanted[i].is_met(case.form().d, first.bits[i])).collect();

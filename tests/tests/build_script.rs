@@ -182,7 +182,7 @@ fn what_an_earlier_run_knows_changes_nothing() {
     assert_eq!(package.build(&text), again, "a warning is told again");
     let (before, known) = (package.files(), package.folder.join("out/tma-known"));
     assert_eq!(fs::read_to_string(&known).unwrap().lines().count(), 3);
-    for damaged in ["0123", "zz\tadd\ttma/add.ptx\n", ""] {
+    for damaged in ["0123", "kernel\tzz\tadd\ttma/add.ptx\n", ""] {
         fs::write(&known, damaged).unwrap();
         assert_eq!(package.build(&text), again, "by what is not known: {damaged:?}");
     }
@@ -194,6 +194,33 @@ fn what_an_earlier_run_knows_changes_nothing() {
         (vec!["fill::two".into()], ["add", "fill::one", "unused"].map(String::from).to_vec())
     );
     assert_eq!(package.files(), before);
+}
+
+#[test]
+fn files_that_stay_are_taken_as_they_were() {
+    let package = Package::new("files_that_stay");
+    package.write("lib.rs", FILL);
+    package.write("other.rs", ADD);
+    package.run(Target::default());
+    let known = package.folder.join("out/tma-known");
+    let files =
+        || fs::read_to_string(&known).unwrap().lines().filter(|line| line.starts_with("file")).count();
+    assert_eq!(files(), 2);
+
+    let (old, date) = (package.files(), package.age());
+    assert_eq!(package.build(&FILL.replace("<2>", "<3>")).reused, ["add"]);
+    assert_eq!(files(), 2, "the one that changed is known as it is now");
+    assert_eq!(package.written_since(date).len(), 2);
+
+    let part = old.keys().find(|name| name.contains("add")).unwrap();
+    fs::remove_file(package.folder.join("out/tma").join(part)).unwrap();
+    assert_eq!(package.build(FILL).compiled, ["fill::one", "fill::two", "add"]);
+    assert_eq!(package.files(), old);
+    package.write("other.rs", &format!("{BROKEN}{ADD}"));
+    for _ in 0..2 {
+        assert_eq!(package.run(Target::default()).refused, ["broken"]);
+        assert_eq!(files(), 1, "what breaks a rule is looked at each time");
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! The PTX of kernels: as it was, the same each time, and for every target.
+//! The PTX of kernels: as it was, the same each time, and refused for targets that lack something.
+//! `ptxas.rs` compiles every kernel for every target.
 #![cfg(feature = "llvm")]
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 use std::thread;
 
-use tma_codegen::{Ptx, Target, compile};
+use tma_codegen::{Ptx, Target, check, compile};
 use tma_model::ReduceOp;
 use tma_model::mma::{DoubleForm, Operand, WARP_ROWS, WarpForm};
 use tma_tests::kept::{INSTRUCTIONS, KEPT};
@@ -19,32 +21,34 @@ fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
     sources.iter().filter(|source| source.is_for(target.name())).flat_map(of_source).collect()
 }
 
-fn kept() -> Vec<Ptx> {
+/// Every instance of the examples' kernels.
+static EXAMPLES: LazyLock<Vec<Ptx>> = LazyLock::new(|| compiled(examples(), Target::default()));
+
+/// Of the other kernels those whose PTX is kept.
+static OTHERS: LazyLock<Vec<Ptx>> = LazyLock::new(|| {
     let columns = conformance().iter().filter(|source| source.name.starts_with("columns"));
     let sources: Vec<_> = corpus().iter().chain(columns).copied().collect();
     let corpus = compiled(&sources, Target::default());
     let kept: Vec<_> = corpus.into_iter().filter(|ptx| KEPT.contains(&ptx.name.as_str())).collect();
     assert_eq!(kept.len(), KEPT.len(), "a kernel that is kept is not there");
     kept
-}
+});
 
 /// Of each kernel of the examples the first instance, and those that differ by more than a type.
-fn of_examples() -> Vec<Ptx> {
+fn of_examples() -> impl Iterator<Item = &'static Ptx> {
     const MORE: [&str; 2] = ["dense_gemm::bf16_bf16_f32_mn_mn", "dense_gemm::f16_f16_f16_k_k"];
     let mut known = HashSet::new();
-    let mut kept = compiled(examples(), Target::default());
-    kept.retain(|ptx| {
+    EXAMPLES.iter().filter(move |ptx| {
         let kernel = ptx.name.split("::").next().unwrap_or_default();
-        known.insert(kernel.to_owned()) || MORE.contains(&ptx.name.as_str())
-    });
-    kept
+        known.insert(kernel) || MORE.contains(&ptx.name.as_str())
+    })
 }
 
 /// Compares with what is kept in `snapshots`. To accept a change: `cargo insta review`.
 #[test]
 fn ptx_is_as_it_was() {
     let generator = format!("// generator: tma-codegen {}", env!("CARGO_PKG_VERSION"));
-    for ptx in of_examples().into_iter().chain(kept()) {
+    for ptx in of_examples().chain(&*OTHERS) {
         assert!(ptx.text.contains(&generator), "the header of {}", ptx.name);
         let text = ptx.text.replace(&generator, "// generator: tma-codegen");
         insta::assert_snapshot!(ptx.name.replace("::", "__"), text);
@@ -168,14 +172,13 @@ fn warp_forms() -> Vec<String> {
 
 #[test]
 fn the_kept_kernels_have_every_instruction() {
-    let kept = kept();
     let mut wanted = tile_forms();
     wanted.extend(column_forms());
     wanted.extend(bulk_forms());
     wanted.extend(warp_forms());
     wanted.extend(INSTRUCTIONS.iter().map(|&text| text.to_owned()));
     let missing: Vec<_> =
-        wanted.iter().filter(|text| !kept.iter().any(|ptx| ptx.text.contains(text.as_str()))).collect();
+        wanted.iter().filter(|text| !OTHERS.iter().any(|ptx| ptx.text.contains(text.as_str()))).collect();
     assert!(missing.is_empty(), "no kept kernel has {missing:?}");
 }
 
@@ -203,7 +206,7 @@ fn what_a_target_does_not_have_is_an_error() {
 
 #[test]
 fn the_kept_kernels_have_every_form_of_barriers() {
-    let texts: Vec<_> = kept().iter().map(|ptx| without_registers(&ptx.text)).collect();
+    let texts: Vec<_> = OTHERS.iter().map(|ptx| without_registers(&ptx.text)).collect();
     let missing: Vec<_> =
         BARRIER_FORMS.iter().filter(|form| !texts.iter().any(|text| text.contains(**form))).collect();
     assert!(missing.is_empty(), "no kept kernel has {missing:?}");
@@ -211,34 +214,25 @@ fn the_kept_kernels_have_every_form_of_barriers() {
 
 #[test]
 fn the_same_source_gives_the_same_ptx() {
-    let text = |kernels: Vec<Ptx>| kernels.into_iter().map(|ptx| ptx.text).collect::<Vec<_>>();
-    let first = text(compiled(examples(), Target::default()));
+    let text = |kernels: &[Ptx]| kernels.iter().map(|ptx| ptx.text.clone()).collect::<Vec<_>>();
     // On another thread, after other work: nothing of the process may show.
-    let second = thread::spawn(move || {
+    let again = thread::spawn(move || {
         compiled(&corpus()[..1], Target::Sm90);
-        text(compiled(examples(), Target::default()))
+        text(&compiled(examples(), Target::default()))
     });
-    assert_eq!(first, second.join().unwrap());
+    assert_eq!(text(&EXAMPLES), again.join().unwrap());
 }
 
 #[test]
-fn every_kernel_compiles_for_every_target() {
-    thread::scope(|scope| {
-        for target in Target::ALL {
-            scope.spawn(move || {
-                let sources = [examples(), corpus(), benchmarks()];
-                let kernels: Vec<_> = sources.iter().flat_map(|sources| compiled(sources, target)).collect();
-                for ptx in &kernels {
-                    assert!(ptx.text.contains(&format!(".target {target}\n")), "{} for {target}", ptx.name);
-                    assert!(
-                        ptx.text.contains(&format!(".entry {}(", ptx.entry)),
-                        "{} for {target}",
-                        ptx.name
-                    );
-                }
-                let names: HashSet<_> = kernels.iter().map(|ptx| &ptx.name).collect();
-                assert_eq!(names.len(), kernels.len(), "kernels of the corpus have names of their own");
-            });
+fn kernels_have_names_of_their_own() {
+    let sources = examples().iter().chain(corpus()).chain(benchmarks());
+    let of_source = |source: &Source| match check(source.path, source.text) {
+        Ok(accepted) => {
+            accepted.kernels.iter().map(|checked| checked.kernel.kernel().path()).collect::<Vec<_>>()
         }
-    });
+        Err(failure) => panic!("{}:\n{failure}", source.path),
+    };
+    let names: Vec<_> = sources.flat_map(of_source).collect();
+    let different: HashSet<_> = names.iter().collect();
+    assert_eq!(different.len(), names.len());
 }

@@ -101,8 +101,12 @@ fn judge(ptxas: &Path, file: &Path, ptx: &Ptx, target: Target) -> Option<String>
 fn accepts(target: Target) {
     let ptxas = ptxas();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{target}.ptx"));
-    let problems: Vec<_> =
-        kernels(target).iter().filter_map(|ptx| judge(&ptxas, &file, ptx, target)).collect();
+    let kernels = kernels(target);
+    for ptx in &kernels {
+        assert!(ptx.text.contains(&format!(".target {target}\n")), "{} for {target}", ptx.name);
+        assert!(ptx.text.contains(&format!(".entry {}(", ptx.entry)), "{} for {target}", ptx.name);
+    }
+    let problems: Vec<_> = kernels.iter().filter_map(|ptx| judge(&ptxas, &file, ptx, target)).collect();
     assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
 }
 

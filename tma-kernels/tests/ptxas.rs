@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use tma_kernels::attention::kernel::forward;
 use tma_kernels::conv::kernel::convolution;
@@ -14,6 +14,7 @@ use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::picked::kernel as picked;
 use tma_kernels::gemm::scaled::kernel::scaled;
+use tma_runtime::launch::KernelSpec;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
 fn ptxas() -> PathBuf {
@@ -23,19 +24,13 @@ fn ptxas() -> PathBuf {
     path
 }
 
-#[test]
-fn every_instance_is_assembled_without_spills() {
-    let ptxas = ptxas();
-    let file = env::temp_dir().join(format!("tma-kernels-{}.ptx", std::process::id()));
+/// What the assembler has against one of these kernels.
+fn complaints(ptxas: &Path, kernels: &[&KernelSpec], file: &Path) -> Vec<String> {
     let mut complaints = vec![];
-    let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-    let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
-    let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
-    let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
-    for kernel in products.chain(others) {
-        fs::write(&file, kernel.ptx).expect("the folder for temporary files can be written to");
-        let mut command = Command::new(&ptxas);
-        command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
+    for kernel in kernels {
+        fs::write(file, kernel.ptx).expect("the folder for temporary files can be written to");
+        let mut command = Command::new(ptxas);
+        command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(file);
         let output = command.output().expect("ptxas can be started");
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let clean = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
@@ -47,7 +42,28 @@ fn every_instance_is_assembled_without_spills() {
             complaints.push(format!("{}:\n{said}", kernel.name));
         }
     }
-    // What is left behind if this fails is a file among temporary ones.
-    let _ = fs::remove_file(&file);
+    complaints
+}
+
+#[test]
+fn every_instance_is_assembled_without_spills() {
+    let ptxas = ptxas();
+    let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
+    let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
+    let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
+    let kernels: Vec<_> = products.chain(others).collect();
+    let parts = thread::available_parallelism().map_or(1, usize::from);
+    let complaints: Vec<_> = thread::scope(|scope| {
+        // Each takes some of each kernel's instances, since these differ in what they take.
+        let part = |first| kernels.iter().skip(first).step_by(parts).copied().collect::<Vec<_>>();
+        let judge = |first| {
+            let (ptxas, kernels) = (&ptxas, part(first));
+            let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("instance-{first}.ptx"));
+            scope.spawn(move || complaints(ptxas, &kernels, &file))
+        };
+        let judges: Vec<_> = (0..parts).map(judge).collect();
+        judges.into_iter().flat_map(|judge| judge.join().expect("nobody panics")).collect()
+    });
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

@@ -29,7 +29,6 @@ pub(crate) use sources::FOLDERS;
 
 use crate::diag::Located;
 use crate::library::{self, Packages};
-use crate::parse::item::file;
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
@@ -203,9 +202,7 @@ impl Build {
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let shown = path.strip_prefix(package).unwrap_or(&path);
-            for (item, shared) in file::kernels_in(&text, &|path| packages.find(path)) {
-                run.take(&item, &shared, shared.template.as_deref().unwrap_or(shown))?;
-            }
+            run.take_file(&text, shown, packages)?;
         }
         run.finish(packages)
     }

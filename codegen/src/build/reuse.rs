@@ -37,14 +37,27 @@ pub(super) fn fingerprint(
     let line = item.function.sig.ident.span().start().line;
 
     let mut hash = Fnv::new();
+    surroundings(maker, goal, source, &mut hash);
+    hash.tokens(all.clone());
+    positions(all, line, &mut hash);
+    Fingerprint { hash: hash.value(), line }
+}
+
+/// The hash of a file with this text, and of all else that its kernels' fingerprints depend on.
+pub(super) fn file(text: &str, maker: Maker, goal: Goal, source: &Path) -> u64 {
+    let mut hash = Fnv::new();
+    surroundings(maker, goal, source, &mut hash);
+    hash.text(text);
+    hash.value()
+}
+
+/// The compiler, what it is to make, and the file it is made from.
+fn surroundings(maker: Maker, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(env!("TMA_CODEGEN_SOURCES"));
     hash.text(maker.name());
     hash.text(goal.target.name());
     hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());
-    hash.tokens(all.clone());
-    positions(all, line, &mut hash);
-    Fingerprint { hash: hash.value(), line }
 }
 
 /// Where each token stands, relative to the line of the kernel's name.
@@ -60,6 +73,10 @@ fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
 }
 
 impl Fingerprint {
+    pub(super) fn new(hash: u64, line: usize) -> Self {
+        Self { hash, line }
+    }
+
     /// All but the line.
     pub(super) fn hash(&self) -> u64 {
         self.hash

@@ -1,5 +1,6 @@
 //! A run of the build script: takes in one kernel after the other, and leaves the PTX of all.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, mem};
@@ -15,6 +16,7 @@ use crate::diag::{Diagnostic, Located, Sink};
 use crate::dump;
 use crate::ir::Kernel;
 use crate::library::Packages;
+use crate::parse::item::file::kernels_in;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
@@ -85,46 +87,101 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Takes in the kernels of the file `source`.
+    pub(super) fn take_file(
+        &mut self,
+        text: &str,
+        source: &Path,
+        packages: &Packages,
+    ) -> Result<(), BuildError> {
+        let file = reuse::file(text, self.maker, self.goal, source);
+        if self.take_known_file(file, source)? {
+            return Ok(());
+        }
+        // What a module is made from is in another file, which may change while this one does not.
+        let is_alone = Cell::new(true);
+        let find = |path: &syn::Path| {
+            is_alone.set(false);
+            packages.find(path)
+        };
+        let mut kernels = vec![];
+        for (item, shared) in kernels_in(text, &find) {
+            let source = shared.template.as_deref().unwrap_or(source);
+            let fingerprint = reuse::fingerprint(&item, &shared, self.maker, self.goal, source);
+            if !self.take_known(&fingerprint, source)? {
+                self.take(&item, &shared, &fingerprint, source)?;
+            }
+            kernels.push(fingerprint);
+        }
+        if is_alone.get() {
+            self.known.insert_file(file, kernels);
+        }
+        Ok(())
+    }
+
+    /// Takes all kernels of a file as an earlier run left them, if they all are there.
+    fn take_known_file(&mut self, file: u64, source: &Path) -> Result<bool, BuildError> {
+        let Some(kernels) = self.before.file(file).map(<[_]>::to_vec) else { return Ok(false) };
+        let reused: Option<Vec<_>> = kernels.iter().map(|kernel| self.reused(kernel, source)).collect();
+        let Some(reused) = reused else { return Ok(false) };
+        for (fingerprint, places) in kernels.iter().zip(reused) {
+            self.keep_reused(fingerprint, places)?;
+        }
+        self.known.insert_file(file, kernels);
+        Ok(true)
+    }
+
     /// Takes in a kernel of the file `source`.
-    pub(super) fn take(
+    fn take(
         &mut self,
         item: &KernelItem,
         shared: &ModuleItems,
+        fingerprint: &Fingerprint,
         source: &Path,
     ) -> Result<(), BuildError> {
-        let fingerprint = reuse::fingerprint(item, shared, self.maker, self.goal, source);
-        if self.take_known(&fingerprint, source)? {
-            return Ok(());
-        }
         let out_dir = self.out_dir;
         let is_known = |kernel: &Kernel, hash| {
             let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
             old.is_ok_and(|old| fingerprint.heads(&old))
         };
         let front = front(item, shared, Rules::ProtocolUnless(&is_known));
-        self.take_instances(front, &fingerprint, source)
+        self.take_instances(front, fingerprint, source)
     }
 
     /// Takes a kernel as an earlier run left it, without parsing it; whether all of it was there.
     fn take_known(&mut self, fingerprint: &Fingerprint, source: &Path) -> Result<bool, BuildError> {
+        let Some(reused) = self.reused(fingerprint, source) else { return Ok(false) };
+        self.keep_reused(fingerprint, reused)?;
+        Ok(true)
+    }
+
+    /// The PTX of all instances of a kernel, if an earlier run left it.
+    fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(Place, String)>> {
         if self.keep != Keep::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
-            return Ok(false);
+            return None;
         }
-        let Some(instances) = self.before.instances(fingerprint) else { return Ok(false) };
         let reused = |known::Instance { kernel, file }: &known::Instance| {
             let place = self.place(kernel.clone(), file.clone(), fingerprint, source);
-            Some((place.reused()?, place))
+            let text = place.reused()?;
+            Some((place, text))
         };
-        let Some(reused) = instances.iter().map(reused).collect::<Option<Vec<_>>>() else {
-            return Ok(false);
-        };
-        self.known.insert(fingerprint, instances.to_vec());
-        for (text, place) in reused {
+        self.before.instances(fingerprint)?.iter().map(reused).collect()
+    }
+
+    fn keep_reused(
+        &mut self,
+        fingerprint: &Fingerprint,
+        reused: Vec<(Place, String)>,
+    ) -> Result<(), BuildError> {
+        let mut instances = vec![];
+        for (place, text) in reused {
             store(&place, &text)?;
             self.current.insert(place.file);
-            self.report.reused.push(place.kernel);
+            self.report.reused.push(place.kernel.clone());
+            instances.push(known::Instance { kernel: place.kernel, file: place.name });
         }
-        Ok(true)
+        self.known.insert(fingerprint, instances);
+        Ok(())
     }
 
     fn take_instances(
