@@ -2,8 +2,10 @@
 //! macro has, and what it says with these. Prints the slowest kernels.
 //!
 //! `cargo bench -p tma-tests --bench protocol`, and with `--profile dev` as macros run in debug
-//! builds. `docs/protocol.md` has the figures, and the targets. Needs no GPU.
+//! builds; with a part of a name behind `--`, of the kernels that have it. `docs/protocol.md` has
+//! the figures, and the targets. Needs no GPU.
 
+use std::env;
 use std::time::{Duration, Instant};
 
 use tma_codegen::check;
@@ -15,12 +17,15 @@ use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, libr
 const TIMES: u32 = 5;
 /// How many kernels are printed.
 const SLOWEST: usize = 5;
+/// What each kernel may take where the compiler is optimised.
+const TARGET: Duration = Duration::from_millis(5);
 /// So many instances of a kernel are judged: the others differ in types more than in order.
 const INSTANCES: usize = 3;
 
 struct Row {
     name: String,
     verdict: &'static str,
+    steps: u64,
     time: Duration,
 }
 
@@ -43,28 +48,32 @@ fn kernels() -> Vec<(String, CheckedKernel)> {
 fn judged(name: &str, kernel: &CheckedKernel) -> Row {
     let runs = (0..TIMES).map(|_| {
         let start = Instant::now();
-        let verdict = judge(kernel, Budget::MACRO).verdict;
-        (start.elapsed(), verdict)
+        let judgement = judge(kernel, Budget::MACRO);
+        (start.elapsed(), judgement)
     });
-    let (time, verdict) = runs.min_by_key(|(time, _)| *time).expect("it was judged");
-    let verdict = match verdict {
+    let (time, judgement) = runs.min_by_key(|(time, _)| *time).expect("it was judged");
+    let verdict = match judgement.verdict {
         Verdict::Proved => "proved",
         Verdict::CheckedUpTo(_) => "checked up to a number of turns",
         Verdict::NotDecided(_) => "not decided",
         Verdict::Broken(_) => "broken",
     };
-    Row { name: name.to_owned(), verdict, time }
+    Row { name: name.to_owned(), verdict, steps: judgement.steps, time }
 }
 
 fn main() {
-    let mut rows: Vec<_> = kernels().iter().map(|(name, kernel)| judged(name, kernel)).collect();
+    // cargo adds `--bench`.
+    let part = env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let kernels = kernels().into_iter().filter(|(name, _)| name.contains(&part));
+    let mut rows: Vec<_> = kernels.map(|(name, kernel)| judged(&name, &kernel)).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     let all: Duration = rows.iter().map(|row| row.time).sum();
-    println!("{} kernels, {:.2?} each in the mean", rows.len(), all / rows.len() as u32);
+    println!("{} kernels, {:.2?} each in the mean", rows.len(), all / rows.len().max(1) as u32);
     for verdict in ["proved", "checked up to a number of turns", "not decided", "broken"] {
         println!("{:>6} {verdict}", rows.iter().filter(|row| row.verdict == verdict).count());
     }
+    println!("{:>6} in at most {TARGET:?}", rows.iter().filter(|row| row.time <= TARGET).count());
     for row in &rows[..SLOWEST.min(rows.len())] {
-        println!("{:>9.2?} {} ({})", row.time, row.name, row.verdict);
+        println!("{:>9.2?}, {:>5} steps, {} ({})", row.time, row.steps, row.name, row.verdict);
     }
 }

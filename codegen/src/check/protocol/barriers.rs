@@ -8,7 +8,7 @@ use tma_model::sync::{
 
 use super::code::Ends;
 use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
-use super::memory::region::{Overlap, Region};
+use super::memory::region::Region;
 use super::memory::{Record, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
@@ -461,15 +461,14 @@ impl Run<'_, '_> {
         let site = self.site(stmt);
         let agent = &self.agents[self.current];
         let me = agent.view.epoch();
-        let record = Record { access, step: done.unwrap_or(me), region, site, threads: agent.threads.len() };
+        let record = Record::new(access, done.unwrap_or(me), region, site, agent.threads.len());
         let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let region = record.region.clone();
         let reads = access.kind != AccessKind::Write;
-        if reads && !memory.is_written(&region) {
+        if reads && !memory.is_written(&record) {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Unwritten, span });
         }
-        if access.kind == AccessKind::Write && region.overlaps_among(record.threads, &region) != Overlap::No {
+        if !reads && record.region.overlaps_itself(record.threads) {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Together, span });
         }

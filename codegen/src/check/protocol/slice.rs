@@ -52,7 +52,8 @@ impl Slice {
 
     fn block(&mut self, block: &Block) -> bool {
         let mut any = false;
-        for stmt in &block.stmts {
+        // What a statement reads is mostly computed before it.
+        for stmt in block.stmts.iter().rev() {
             any |= self.stmt(stmt);
         }
         any
@@ -64,8 +65,9 @@ impl Slice {
             inner |= self.block(block);
         }
         let is_kept = inner || self.is_effect(&stmt.kind);
-        if is_kept {
-            self.kept.insert(stmt.id);
+        // What goes through shared arrays may come to matter later.
+        let may_read_more = matches!(stmt.kind, StmtKind::SharedGet { .. } | StmtKind::SharedSet { .. });
+        if is_kept && (self.kept.insert(stmt.id) || may_read_more) {
             self.read(&stmt.kind);
         }
         is_kept

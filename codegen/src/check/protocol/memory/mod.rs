@@ -6,6 +6,8 @@
 
 pub(super) mod region;
 
+use std::ops::Range;
+
 use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory as Fenced, Requirement, View};
 
 use self::region::{Overlap, Region};
@@ -27,9 +29,19 @@ pub(super) struct Record {
     pub(super) access: Access,
     pub(super) step: Epoch,
     pub(super) region: Region,
+    /// What that lies in.
+    hull: Range<u32>,
     pub(super) site: Site,
     /// How many threads the group has.
     pub(super) threads: usize,
+}
+
+impl Record {
+    /// Of a group of so many threads.
+    pub(super) fn new(access: Access, step: Epoch, region: Region, site: Site, threads: usize) -> Self {
+        let hull = region.hull();
+        Self { access, step, region, hull, site, threads }
+    }
 }
 
 /// Two accesses that do not go together.
@@ -50,18 +62,17 @@ pub(super) struct Memory {
 impl Memory {
     /// An access by the group of `view`: the first earlier one that it does not go with.
     pub(super) fn access(&mut self, view: &View, me: Component, new: Record) -> Option<Clash> {
-        let hull = new.region.hull();
+        let hull = new.hull.clone();
         let mut clash: Option<Clash> = None;
         let mut covered = vec![];
         for (index, old) in self.records.iter().enumerate() {
-            let old_hull = old.region.hull();
-            if old_hull.start >= hull.end || hull.start >= old_hull.end {
+            if old.hull.start >= hull.end || hull.start >= old.hull.end {
                 continue;
             }
             let found = between(view, me, old, &new);
             match found {
                 None => {
-                    let replaces = new.access.kind == AccessKind::Write && new.region.covers(&old_hull)
+                    let replaces = new.access.kind == AccessKind::Write && new.region.covers(&old.hull)
                         || is_successor(old, &new);
                     if replaces {
                         covered.push(index);
@@ -94,6 +105,7 @@ impl Memory {
             let is_joined = joined.is_ok();
             last.region = joined.unwrap_or_else(|apart| apart);
             if is_joined {
+                last.hull = last.hull.start.min(hull.start)..last.hull.end.max(hull.end);
                 return clash;
             }
         }
@@ -101,21 +113,18 @@ impl Memory {
         clash
     }
 
-    /// Whether somebody has written any of these bytes.
-    pub(super) fn is_written(&self, region: &Region) -> bool {
-        let hull = region.hull();
+    /// Whether somebody has written any of the bytes of an access, or next to them.
+    pub(super) fn is_written(&self, record: &Record) -> bool {
+        let hull = &record.hull;
         self.records.iter().any(|record| {
-            let other = record.region.hull();
+            let other = &record.hull;
             record.access.kind != AccessKind::Read && other.start < hull.end && hull.start < other.end
         })
     }
 
     /// Nothing is known of these bytes any more.
     pub(super) fn forget(&mut self, start: u32, end: u32) {
-        self.records.retain(|record| {
-            let hull = record.region.hull();
-            hull.end <= start || end <= hull.start
-        });
+        self.records.retain(|record| record.hull.end <= start || end <= record.hull.start);
     }
 }
 

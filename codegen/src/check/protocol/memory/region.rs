@@ -137,6 +137,20 @@ fn hull_of(all: &[u32], bytes: u32) -> Range<u32> {
     least..greatest + bytes
 }
 
+/// Whether any of these multiples of `bytes` is there twice.
+fn has_twins(all: &[u32], bytes: u32) -> bool {
+    let hull = hull_of(all, bytes);
+    let mut seen = vec![false; ((hull.end - hull.start) / bytes) as usize];
+    for &at in all {
+        let place = ((at - hull.start) / bytes) as usize;
+        if seen[place] {
+            return true;
+        }
+        seen[place] = true;
+    }
+    false
+}
+
 fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
@@ -228,6 +242,16 @@ impl Region {
             (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::Others),
             (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::Others),
         }
+    }
+
+    /// Whether two threads of a group touch the same bytes, in one access.
+    pub(in crate::check::protocol) fn overlaps_itself(&self, threads: usize) -> bool {
+        if let Self::Each(Lanes::Each(all), bytes) = self
+            && all.iter().all(|at| at.is_multiple_of(*bytes))
+        {
+            return has_twins(all, *bytes);
+        }
+        self.overlaps_among(threads, self) != Overlap::No
     }
 
     /// Whether a thread touches what another one owns.

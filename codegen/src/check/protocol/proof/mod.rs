@@ -48,7 +48,6 @@ pub(super) enum Outcome {
 const NUMBERS_OF_A_STEP: usize = 64;
 
 /// A state to go on from, and what is decided there.
-#[derive(Clone)]
 struct Snapshot {
     facts: Facts,
     agents: Vec<Agent>,
@@ -92,8 +91,11 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                 run.budget = left;
                 if seen.insert(key) {
                     *states += 1;
-                    let state = save(run);
-                    open.extend([(state.clone(), condition, true), (state, condition, false)]);
+                    open.push((save(run), condition, true));
+                    run.acquirer = Acquirer::default();
+                    if run.facts.assume(run.terms, condition, false) {
+                        continue;
+                    }
                 }
             }
             Ok(()) | Err(Stop::Over) => {}

@@ -17,6 +17,7 @@ use crate::quick::QuickMap;
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
+    /// The number of each but those that are small.
     numbers: QuickMap<(Node, Scalar), Term>,
     /// Small numbers, by their type: most terms are these.
     small: [Vec<Option<Term>>; 4],
@@ -81,7 +82,7 @@ impl Terms {
         if let Some(Some(term)) = self.small[shelf].get(number) {
             return *term;
         }
-        let term = self.add_new(Node::Known(Known::Int(number as i128)), scalar);
+        let term = self.push(Node::Known(Known::Int(number as i128)), scalar);
         let all = &mut self.small[shelf];
         if all.len() <= number {
             all.resize(number + 1, None);
@@ -95,16 +96,22 @@ impl Terms {
         if let Some(&term) = self.numbers.get(&key) {
             return term;
         }
+        let term = self.push(key.0.clone(), scalar);
+        self.numbers.insert(key, term);
+        term
+    }
+
+    /// A term that is not there yet.
+    fn push(&mut self, node: Node, scalar: Scalar) -> Term {
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let (mut numbered, mut size) = (key.0.given().is_some(), 1_u32);
-        each_operand(&key.0, |operand| {
+        let (mut numbered, mut size) = (node.given().is_some(), 1_u32);
+        each_operand(&node, |operand| {
             numbered |= self.is_numbered(operand);
             size = size.saturating_add(self.sizes[operand.0 as usize]);
         });
         self.sizes.push(size);
         self.numbered.push(numbered);
-        self.nodes.push(key.clone());
-        self.numbers.insert(key, term);
+        self.nodes.push((node, scalar));
         term
     }
 
@@ -153,14 +160,7 @@ impl Terms {
     /// wraps.
     fn small(&mut self, op: BinaryOp, a: Term, b: Term, scalar: Scalar) -> Option<Term> {
         let shelf = shelf(scalar)?;
-        let of = |term| {
-            if let Node::Known(Known::Int(number @ 0..SMALL)) = self.node(term) {
-                Some(*number as usize)
-            } else {
-                None
-            }
-        };
-        let (a, b) = (of(a)?, of(b)?);
+        let (a, b) = (self.as_small(a)?, self.as_small(b)?);
         let number = match op {
             BinaryOp::Add => a + b,
             BinaryOp::Mul => a * b,
@@ -171,12 +171,26 @@ impl Terms {
             BinaryOp::Or => a | b,
             BinaryOp::Xor => a ^ b,
             BinaryOp::Lt => return Some(self.truth(a < b)),
+            BinaryOp::Le => return Some(self.truth(a <= b)),
+            BinaryOp::Gt => return Some(self.truth(a > b)),
+            BinaryOp::Ge => return Some(self.truth(a >= b)),
             BinaryOp::Eq => return Some(self.truth(a == b)),
-            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Ne | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-                return None;
-            }
+            BinaryOp::Ne => return Some(self.truth(a != b)),
+            // Less than the bits of any of these types, of which the result has fewer than 32.
+            BinaryOp::Shl if b < 16 => a << b,
+            BinaryOp::Shr if b < 16 => a >> b,
+            BinaryOp::Shl | BinaryOp::Shr => return None,
         };
         (number < SMALL as usize).then(|| self.small_number(number, shelf, scalar))
+    }
+
+    /// The small number that a term is.
+    fn as_small(&self, term: Term) -> Option<usize> {
+        if let Node::Known(Known::Int(number @ 0..SMALL)) = self.node(term) {
+            Some(*number as usize)
+        } else {
+            None
+        }
     }
 
     pub(super) fn symbol(&mut self, symbol: Symbol, scalar: Scalar) -> Term {
@@ -369,6 +383,10 @@ impl Terms {
         let from = self.scalar(a);
         if from == to {
             return Some(a);
+        }
+        // All of these types have it.
+        if let (Some(number), Some(shelf)) = (self.as_small(a), shelf(to)) {
+            return Some(self.small_number(number, shelf, to));
         }
         if let Some(known) = self.known(a) {
             return self.constant(eval::cast(known.value(), to)?, to);
