@@ -118,14 +118,18 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
 
     // Programs for GPUs alone do without the simulator. There are no kernels for which an optimised
     // compiler would be worth its building.
-    let runtime = |subcommand: &str| {
+    let runtime = |subcommand: &str, more: &[&str]| {
         let quickly = "profile.dev.package.tma-codegen.opt-level=0";
-        cargo(&[subcommand, "--config", quickly, "-p", "tma-runtime", "--no-default-features"])
+        let mut command =
+            cargo(&[subcommand, "--config", quickly, "-p", "tma-runtime", "--no-default-features"]);
+        command.args(more);
+        command
     };
-    let mut gpu_only = runtime("clippy");
+    let mut neither = runtime("clippy", &["--test", "no_simulator"]);
+    neither.args(deny_warnings);
+    let no_simulator = runtime("test", &["--test", "no_simulator"]);
+    let mut gpu_only = cargo(&["clippy", "-p", "tma-runtime", "-p", "tma-kernels", "--no-default-features"]);
     gpu_only.args(["--features", "cuda"]).args(deny_warnings);
-    let mut no_simulator = runtime("test");
-    no_simulator.args(["--test", "no_simulator"]);
 
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
@@ -141,6 +145,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         ("lints", lints),
         ("lints without LLVM and CUDA", without_libraries(bare)),
         ("lints without the simulator", gpu_only),
+        ("lints without simulator and CUDA", neither),
         ("tests without the simulator", no_simulator),
         ("tests", tests),
         ("documentation", documentation),
