@@ -1,7 +1,7 @@
 //! What an earlier run found right, and is not parsed again while it stays as it is: whole files,
 //! and in other files single kernels. An edit changes one or two of many.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
@@ -23,11 +23,12 @@ pub(super) struct Instance {
     pub(super) file: String,
 }
 
-/// All such kernels, and the files that have no others.
+/// All such kernels, and the files that have no others, by their hashes: in their order, so that the
+/// same text is written each time.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    kernels: HashMap<u64, Vec<Instance>>,
-    files: HashMap<u64, Vec<Fingerprint>>,
+    kernels: BTreeMap<u64, Vec<Instance>>,
+    files: BTreeMap<u64, Vec<Fingerprint>>,
 }
 
 impl Known {
@@ -80,24 +81,17 @@ impl Known {
     /// Leaves them for the next run.
     pub(super) fn write(&self, out_dir: &Path) -> io::Result<()> {
         let mut text = String::new();
-        for (fingerprint, instances) in sorted(&self.kernels) {
+        for (fingerprint, instances) in &self.kernels {
             for Instance { kernel, file } in instances {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "kernel\t{fingerprint:016x}\t{kernel}\t{file}");
             }
         }
-        for (file, kernels) in sorted(&self.files) {
+        for (file, kernels) in &self.files {
             for kernel in kernels {
                 let _ = writeln!(text, "file\t{file:016x}\t{:016x}\t{}", kernel.hash(), kernel.line());
             }
         }
         store::write(&out_dir.join(FILE), &text)
     }
-}
-
-/// By hashes, so that the same text is written each time.
-fn sorted<T>(all: &HashMap<u64, Vec<T>>) -> Vec<(u64, &[T])> {
-    let mut all: Vec<_> = all.iter().map(|(hash, entries)| (*hash, entries.as_slice())).collect();
-    all.sort_by_key(|(hash, _)| *hash);
-    all
 }
