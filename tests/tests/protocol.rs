@@ -15,9 +15,9 @@ use tma_codegen::check::{CheckedKernel, check};
 use tma_codegen::diag::{Code, Counterexample, Diagnostic, Given, Sink};
 use tma_codegen::ir::{ParamKind, Scalar};
 use tma_tests::mutation::ir::mutants;
-use tma_tests::mutation::judged::{judge_all, lines, lines_of};
-use tma_tests::mutation::judged_table::{Tally, accepted_and_wrong, tables};
-use tma_tests::mutation::subjects::{first_instances, subjects};
+use tma_tests::mutation::judged::{Judged, judge_all, lines, lines_of};
+use tma_tests::mutation::judged_table::{Tally, accepted_and_wrong, table_of_kernels, tables};
+use tma_tests::mutation::subjects::{first_instances, library_subjects, subjects};
 use tma_tests::page;
 use tma_tests::replay::Replay;
 use tma_tests::sources;
@@ -191,7 +191,6 @@ fn all_are(kernel: &CheckedKernel, number: i128) -> Counterexample {
 
 #[test]
 fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
-    let subjects = first_instances(&subjects()?, 1);
     // `all`, or a number: one of so many.
     let wanted = std::env::var("TMA_MUTATIONS").ok();
     let nth = match wanted.as_deref() {
@@ -199,14 +198,21 @@ fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
         Some(number) => number.parse()?,
         None => NTH,
     };
-    let judged = judge_all(&subjects, nth, SEEDS)?;
-    let wrong = accepted_and_wrong(&judged);
-    assert!(wrong.is_empty(), "accepted, and found wrong:\n{}", wrong.join("\n"));
+    let judged = judge_all(&first_instances(&subjects()?, 1), nth, SEEDS)?;
+    expect_none_accepted(&judged);
     if wanted.is_some() {
+        let library = judge_all(&first_instances(&library_subjects()?, 1), nth, SEEDS)?;
+        expect_none_accepted(&library);
+        page::ends_with(PAGE, &(tables(&judged, nth) + &table_of_kernels(&library)))?;
         let tally = Tally::of(&judged);
-        page::ends_with(PAGE, &tables(&judged, nth))?;
         assert!(tally.refused * 10 >= tally.wrong * 9, "{} of {} are refused", tally.refused, tally.wrong);
         assert!(tally.right_line * 100 >= tally.refused * 95, "{} of {}", tally.right_line, tally.refused);
     }
     Ok(())
+}
+
+/// That none is accepted and wrong.
+fn expect_none_accepted(judged: &[Judged]) {
+    let wrong = accepted_and_wrong(judged);
+    assert!(wrong.is_empty(), "accepted, and found wrong:\n{}", wrong.join("\n"));
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 
 /// Where kernels are that run, and are tested to be right.
-const FOLDERS: [&str; 4] = ["examples/src", "tests/src/kernels", "tests/src/conformance", "tests/src/gpu"];
+const FOLDERS: [&str; 5] =
+    ["examples/src", "tests/src/kernels", "tests/src/conformance", "tests/src/gpu", "tma-kernels/src"];
 
 /// How many instances of a kernel are looked at: they differ in types more than in order.
 const INSTANCES: usize = 3;

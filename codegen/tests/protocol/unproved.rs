@@ -221,3 +221,23 @@ fn an_arrival_too_many() {
     let rounds = "let mut phase = Phase::new(); for k in 0..n { met.arrive(); met.wait_next(&mut phase); }";
     is_not_proved(&kernel("n: u32", rounds).replace("full.init(32)", "full.init(63)").replace("met", "full"));
 }
+
+/// An index that wraps for one thread, and would lead out of shared memory.
+#[test]
+fn indices_that_wrap() {
+    for (things, at) in [
+        ("SharedArray<u32, 32>", "thread_idx().x - 1"),
+        ("Tile<u32, Shape3<2, 4, 8>>", "[1, thread_idx().x - 1, 0]"),
+    ] {
+        is_not_proved(&format!(
+            "#[tma_kernel(threads = 32)]
+fn k() {{
+    let things: {things} = shared();
+    things.set({at}, 0);
+    sync_threads();
+    things.set({at}, 1);
+}}
+"
+        ));
+    }
+}

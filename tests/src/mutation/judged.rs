@@ -144,7 +144,7 @@ pub fn judge_all(subjects: &[Subject], nth: usize, seeds: u64) -> anyhow::Result
 fn kernel_of(subject: &Subject) -> Option<(&'static Source, CheckedKernel)> {
     let path = subject.kernel.name;
     let name = format!("fn {}", path.split("::").next().unwrap_or_default());
-    let mut sources = sources::examples().iter().chain(sources::corpus());
+    let mut sources = sources::examples().iter().chain(sources::corpus()).chain(sources::library());
     sources.find_map(|source| {
         if !source.text.contains(&name) {
             return None;

@@ -102,6 +102,27 @@ fn reason(judged: &Judged) -> String {
     }
 }
 
+/// The columns of a tally.
+fn head(first: &str) -> String {
+    format!(
+        "| {first} | mutants | other rules | wrong | refused | right line | not decided | accepted | compiler alone | \
+         neither |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n"
+    )
+}
+
+/// The results for each kernel, as Markdown.
+pub fn table_of_kernels(all: &[Judged]) -> String {
+    let mut by_kernel = BTreeMap::<&str, Vec<_>>::new();
+    for judged in all {
+        by_kernel.entry(&judged.kernel).or_default().push(judged);
+    }
+    let mut text = format!("\n## The kernels of `tma-kernels`\n\n{}", head("kernel"));
+    for (kernel, some) in &by_kernel {
+        text += &Tally::of(some.iter().copied()).row(&format!("`{kernel}`"));
+    }
+    text + &Tally::of(all).row("all")
+}
+
 /// The results of one in `nth` mutants, as Markdown.
 pub fn tables(all: &[Judged], nth: usize) -> String {
     let mut by_step = BTreeMap::<_, Vec<_>>::new();
@@ -109,11 +130,7 @@ pub fn tables(all: &[Judged], nth: usize) -> String {
         by_step.entry((judged.step, judged.change)).or_default().push(judged);
     }
     let which = if nth == 1 { "all mutants".to_owned() } else { format!("one in {nth} mutants") };
-    let mut text = format!(
-        "These are the results of {which}.\n\n## By step\n\n| step | mutants | other rules | wrong | refused | right \
-         line | not decided | accepted | compiler alone | neither |\n| --- | --: | --: | --: | --: | --: | --: | --: | \
-         --: | --: |\n"
-    );
+    let mut text = format!("These are the results of {which}.\n\n## By step\n\n{}", head("step"));
     for ((step, change), some) in &by_step {
         text += &Tally::of(some.iter().copied()).row(&format!("{step}, {change}"));
     }

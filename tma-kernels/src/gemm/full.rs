@@ -286,7 +286,7 @@ pub mod with_options {
                 let slot = consumer.wait();
                 let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                 let mut flight = sum.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                for _ in at[1] * depth + 1..min((at[1] + 1) * depth, steps) {
+                for _ in 1..min((at[1] + 1) * depth, steps) - at[1] * depth {
                     let slot = consumer.wait();
                     let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                     let done = flight.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);

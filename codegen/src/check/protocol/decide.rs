@@ -34,7 +34,7 @@ impl Run<'_, '_> {
                 (Some(known), Some(holds)) if known != holds => return Err(Stop::Over),
                 (Some(_), _) => {}
                 (None, Some(holds)) => {
-                    if !self.facts.assume(self.terms, term, holds) {
+                    if !self.facts.assume_free(self.terms, term, holds) {
                         return Err(Stop::Over);
                     }
                 }
@@ -79,6 +79,7 @@ impl Run<'_, '_> {
             return Err(Stop::Cut);
         }
         let turn = in_loop.map_or(0, |(_, turn)| turn);
+        let is_outer = in_loop.is_some_and(|(of, _)| self.input.code.is_outer(of));
         let first = match ends {
             Ends::Then | Ends::Neither => true,
             Ends::Otherwise => false,
@@ -86,11 +87,15 @@ impl Run<'_, '_> {
         let choices = &mut self.choices;
         let may_go_on = ends != Ends::Neither;
         let is_other = choices.path.get(choices.taken.len()).copied();
-        let is_other = is_other.unwrap_or(may_go_on && turn < choices.turns);
+        let turns = if is_outer { choices.turns.outer } else { choices.turns.inner };
+        let is_other = is_other.unwrap_or(may_go_on && turn < turns);
         choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
+        if may_go_on && !is_other {
+            choices.fewest_turns = Some(choices.fewest_turns.map_or(turn, |fewest| fewest.min(turn)));
+        }
         choices.taken.push(is_other);
         let value = first != is_other;
-        if self.facts.assume(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
+        if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
     }
 
     /// Whether a value is in one of these ranges.

@@ -120,7 +120,7 @@ impl<'k> Run<'_, 'k> {
             return Ok(());
         };
         let at = self.numbers(one).and_then(|lanes| lanes.uniform()).and_then(|term| self.terms.int(term));
-        let old = self.me().locals.get(local.0 as usize).cloned();
+        let old = self.local(local).cloned();
         let (Some(at), Some(Value::Array(all))) = (at, old) else {
             self.set(local, Value::Unknown);
             return Ok(());
@@ -207,7 +207,7 @@ impl<'k> Run<'_, 'k> {
 
     /// An access of each thread costs more than a step of all.
     fn charge(&mut self) -> Step {
-        let cost = self.me().threads.len() as u64 / 8;
+        let cost = self.me().threads.len() as u64 / 16;
         self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
         Ok(())
     }
@@ -256,7 +256,7 @@ impl<'k> Run<'_, 'k> {
         };
         let (bytes, len) = (element.bytes(), (*len).max(vector));
         let at = self.indices(index).and_then(|index| {
-            base.zip(&index, |base, index| (index <= len - vector).then_some(base + index * bytes))
+            base.zip(&index, |base, index| (index <= len - vector).then(|| base + index * bytes))
         });
         let region = match &at {
             Some(at) => Region::Each(at.clone(), vector * bytes),

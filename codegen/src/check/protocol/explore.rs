@@ -1,21 +1,20 @@
 //! All worlds of a kernel: each free decision is taken both ways.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use super::banks::{Banks, SharedAccess};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
+use super::groups;
 use super::launch;
 use super::proof::{self, Outcome, Statics};
-use super::run::{Choices, Input, Run, Stop};
+use super::run::{Choices, Input, Run, Stop, Turns};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
 use crate::diag::Diagnostic;
-use crate::ir::{Cluster, Kernel, SharedVar, StmtKind, Sync, Type};
-use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+use crate::ir::{Cluster, Kernel, SharedVar, StmtKind, Type};
 use crate::quick::QuickMap;
 
 /// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
@@ -25,14 +24,14 @@ pub struct Budget(pub u64);
 
 impl Budget {
     /// What a macro looks at.
-    pub const MACRO: Self = Self(6_000);
+    pub const MACRO: Self = Self(8_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
 
     /// What of it a proof may take, beside what is looked at for mistakes. A macro reports mistakes
     /// alone: there a proof is of use where it is short, since then nothing else is looked at.
     fn to_prove(self) -> u64 {
-        if self.0 > Self::MACRO.0 { self.0 } else { self.0 / 3 }
+        if self.0 > Self::MACRO.0 { self.0 } else { self.0 / 4 }
     }
 }
 
@@ -73,6 +72,10 @@ pub struct Report {
 const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
 /// The most blocks of a cluster that are followed.
 const MOST_BLOCKS: u32 = 16;
+/// How many conditions are tried with numbers of a launch in the time of a step.
+const TRIALS_OF_A_STEP: u64 = 4;
+/// Turns of loops with others inside that are looked at first.
+const FEW_TURNS: u32 = 2;
 /// The fewest turns of a loop that are looked at.
 const FEWEST_TURNS: u32 = 4;
 
@@ -102,7 +105,7 @@ fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
 /// A kernel in clusters of these extents.
 fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
     let code = Steps::of(kernel.kernel());
-    let groups = first_groups(kernel.kernel(), &code, Elected::Together);
+    let groups = groups::first(kernel.kernel(), &code);
     let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
     Input { kernel, code, groups, cluster, most_turns, registers }
 }
@@ -123,7 +126,16 @@ struct Exploration {
 /// How a world ended, and what it had decided.
 struct Ended {
     turns: u32,
+    /// The fewest turns of a loop that has ended.
+    fewest: Option<u32>,
     decided: QuickMap<Term, bool>,
+}
+
+impl Ended {
+    /// Whether all its loops took more turns than these: no launch is meant to be left out by that.
+    fn is_typical(&self, most: u32) -> bool {
+        self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
+    }
 }
 
 /// The worlds of a kernel in clusters of one size.
@@ -149,10 +161,11 @@ impl Results {
 }
 
 /// What follows from a world's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// With these threads told apart, all of it again.
-    Again(Vec<Vec<u32>>),
+    /// All of it again.
+    Again,
     /// Nothing more is looked at.
     Enough,
 }
@@ -213,22 +226,9 @@ impl Exploration {
             return None;
         }
         let mut results = Results::default();
-        input.groups = first_groups(input.kernel.kernel(), &input.code, Elected::ByWarp);
-        let (doubts, is_cut) = (self.doubts.len(), self.is_cut);
-        loop {
-            match self.worlds(input, terms, &mut results) {
-                Next::GoOn | Next::Enough => return self.certain(input, terms, results),
-                Next::Again(classes) => {
-                    if !refine(&mut input.groups, &classes) {
-                        self.doubt(Doubt { why: Why::Cut, span });
-                        return None;
-                    }
-                    results = Results::default();
-                    self.doubts.truncate(doubts);
-                    self.is_cut = is_cut;
-                }
-            }
-        }
+        input.groups = groups::first(input.kernel.kernel(), &input.code);
+        self.worlds(input, terms, &mut results);
+        self.certain(input, terms, results)
     }
 
     /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
@@ -240,7 +240,7 @@ impl Exploration {
             match proof::prove((input, &statics), terms, &mut left, &mut self.worlds) {
                 Outcome::Proved => break true,
                 Outcome::Open | Outcome::Budget => break false,
-                Outcome::Split(classes) if refine(&mut input.groups, &classes) => {}
+                Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
                 Outcome::Split(_) => break false,
             }
         };
@@ -249,47 +249,77 @@ impl Exploration {
     }
 
     /// First worlds in which all loops take the same number of turns, then all.
-    fn worlds(&mut self, input: &Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
-        let mut open = VecDeque::new();
+    fn worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) {
         let around = most_stages(input.kernel.kernel()) + 2;
-        let others = (2..=input.most_turns).filter(|turns| *turns != around);
-        for turns in [0, 1, around].into_iter().chain(others) {
-            match self.world(input, terms, results, Choices { turns, ..Choices::default() }) {
-                Next::GoOn => {}
-                other @ (Next::Again(_) | Next::Enough) => return other,
-            }
-            if turns == 0 {
-                open.extend(results.others(0));
+        let others = (2..=input.most_turns).filter(|turns| *turns != around).map(Turns::of_all);
+        // Loops within loops go around a ring in few turns of those around them.
+        let nested = Some(Turns { inner: around, outer: FEW_TURNS }).filter(|_| input.code.has_outer());
+        let first = [0, 1].map(Turns::of_all).into_iter().chain(nested).chain([Turns::of_all(around)]);
+        for turns in first.chain(others) {
+            if self.world(input, terms, results, (&[], turns)) == Next::Enough {
+                return;
             }
             // What ended where nothing more can be said says nothing of a typical launch.
-            let is_typical = turns == around || results.turns < turns || results.taken.is_empty();
-            results.is_typical |= is_typical && !results.is_unknown;
+            let has_ended = results.turns < turns.inner.min(turns.outer) || results.taken.is_empty();
+            results.is_typical |= (turns.inner == around || has_ended) && !results.is_unknown;
             // No loop has an end that is free, or none goes on for so long.
-            if results.turns < turns || results.taken.is_empty() {
+            if has_ended {
                 break;
             }
         }
         if results.passed.is_empty() && !results.failed.is_empty() {
-            return Next::Enough;
+            return;
         }
+        while self.other_worlds(input, terms, results) == Next::Again {}
+    }
+
+    /// All worlds; again if groups were told apart, since decisions may come in another order then.
+    fn other_worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
+        let groups = input.groups.len();
+        let mut open = VecDeque::from([vec![]]);
         while let Some(path) = open.pop_front() {
-            let known = path.len();
-            match self.world(input, terms, results, Choices { path, ..Choices::default() }) {
-                Next::GoOn => {}
-                other @ (Next::Again(_) | Next::Enough) => return other,
+            if self.world(input, terms, results, (&path, Turns::default())) == Next::Enough {
+                return Next::Enough;
             }
-            open.extend(results.others(known));
+            if input.groups.len() > groups {
+                return Next::Again;
+            }
+            open.extend(results.others(path.len()));
         }
         Next::GoOn
     }
 
+    /// A world, for which groups are told apart as far as it needs. What was said of worlds before it
+    /// holds of smaller groups too.
     fn world(
+        &mut self,
+        input: &mut Input<'_>,
+        terms: &mut Terms,
+        results: &mut Results,
+        (path, turns): (&[bool], Turns),
+    ) -> Next {
+        loop {
+            let choices = Choices { path: path.to_vec(), turns, ..Choices::default() };
+            match self.attempt(input, terms, results, choices) {
+                Ok(next) => return next,
+                Err(classes) if groups::refine(&mut input.groups, &classes) => {}
+                Err(_) => {
+                    self.doubt(Doubt { why: Why::Cut, span: input.kernel.kernel().span });
+                    *results = Results::default();
+                    return Next::Enough;
+                }
+            }
+        }
+    }
+
+    /// A world; these threads may have to be told apart first.
+    fn attempt(
         &mut self,
         input: &Input<'_>,
         terms: &mut Terms,
         results: &mut Results,
         choices: Choices,
-    ) -> Next {
+    ) -> Result<Next, Vec<Vec<u32>>> {
         self.worlds += 1;
         let mut run = Run::new(input, terms, choices, self.left);
         run.banks = self.banks.take();
@@ -300,32 +330,33 @@ impl Exploration {
         }
         self.left = run.budget;
         let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
+        if let Err(Stop::Split(classes)) = end {
+            return Err(classes);
+        }
         (results.taken, results.turns) = (choices.taken, choices.most_turns);
         results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
-        let ended = || Ended { turns: choices.most_turns, decided: facts.decided().collect() };
+        let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
+        let ended = || Ended { turns, fewest, decided: facts.decided().collect() };
         match end {
             Ok(()) => results.passed.push(ended()),
-            Err(Stop::Over | Stop::Fork(_)) => {}
+            Err(Stop::Over | Stop::Fork(_) | Stop::Split(_)) => {}
             Err(Stop::Cut) => self.is_cut = true,
             Err(Stop::Unknown(doubt)) => self.doubt(doubt),
             Err(Stop::Budget) => {
                 self.doubt(Doubt { why: Why::Budget, span: input.kernel.kernel().span });
-                return Next::Enough;
+                return Ok(Next::Enough);
             }
-            Err(Stop::Split(classes)) => return Next::Again(classes),
             Err(Stop::Found(found)) => {
-                let turns = choices.most_turns;
                 if let Some(broken) = self.found(input, terms, &facts, *found) {
                     results.failed.push((ended(), broken));
-                    // With so many turns no launch is meant to be left out.
-                    if turns > most_stages(input.kernel.kernel()) + 1 {
-                        return Next::Enough;
+                    if ended().is_typical(most_stages(input.kernel.kernel()) + 1) {
+                        return Ok(Next::Enough);
                     }
                 }
             }
         }
-        Next::GoOn
+        Ok(Next::GoOn)
     }
 
     /// Something is wrong in a world: an error if there is such a launch.
@@ -342,7 +373,9 @@ impl Exploration {
             self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
             return None;
         }
-        let Some(numbers) = launch::find(terms, facts, input.cluster) else {
+        let (numbers, trials) = launch::find(terms, facts, input.cluster);
+        self.left = self.left.saturating_sub(trials / TRIALS_OF_A_STEP);
+        let Some(numbers) = numbers else {
             self.doubt(Doubt { why: Why::Infeasible, span });
             return None;
         };
@@ -358,16 +391,26 @@ impl Exploration {
     fn certain(&mut self, input: &Input<'_>, terms: &Terms, results: Results) -> Option<Box<Diagnostic>> {
         let Results { passed, mut failed, is_typical, .. } = results;
         let most = most_stages(input.kernel.kernel()) + 1;
-        let excuses =
-            |failed: &Ended, passed: &Ended| passed.turns >= failed.turns && differs(terms, failed, passed);
-        let is_certain = |(failed, _): &(Ended, Box<Diagnostic>)| {
-            failed.turns > most || is_typical && !passed.iter().any(|passed| excuses(failed, passed))
+        let excuses = |failed: &Ended, passed: &Ended| {
+            // Loops that it was in would have gone on.
+            let turns = failed.turns + u32::from(failed.turns > 0 && failed.fewest.is_none());
+            passed.turns >= turns && differs(terms, failed, passed)
         };
-        // What goes wrong with most turns goes wrong for what a kernel is made for: of the worlds
-        // with that mistake the first has the smallest numbers.
         let place = |(_, diagnostic): &(Ended, Box<Diagnostic>)| {
             (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
         };
+        let is_excused =
+            |(failed, _): &(Ended, Box<Diagnostic>)| passed.iter().any(|passed| excuses(failed, passed));
+        // Without a turn of some loop: as with fewer turns of the loops around it.
+        let is_alike = |one: &(Ended, Box<Diagnostic>)| {
+            one.0.fewest == Some(0)
+                && failed.iter().any(|other| place(other) == place(one) && is_excused(other))
+        };
+        let is_certain = |one: &(Ended, Box<Diagnostic>)| {
+            one.0.is_typical(most) || is_typical && !is_excused(one) && !is_alike(one)
+        };
+        // What goes wrong with most turns goes wrong for what a kernel is made for: of the worlds
+        // with that mistake the first has the smallest numbers.
         let typical = failed.iter().filter(|one| is_certain(one)).max_by_key(|(ended, _)| ended.turns);
         if let Some(typical) = typical.map(place)
             && let Some(index) = failed.iter().position(|one| is_certain(one) && place(one) == typical)
@@ -407,63 +450,6 @@ fn synchronises(step: &super::code::Step<'_>) -> bool {
             | StmtKind::ElectOne { .. }
             | StmtKind::Trap
     )
-}
-
-/// Whether threads that warps elect are followed together: a message speaks of those of one warp.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Elected {
-    Together,
-    ByWarp,
-}
-
-/// Groups of threads that are followed together at first: those that do something together.
-fn first_groups(kernel: &Kernel, code: &Steps<'_>, elected: Elected) -> Vec<Rc<[u32]>> {
-    let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
-    let (mut of_warp, mut of_warpgroup) = (false, false);
-    for step in code.steps() {
-        let Op::Do(stmt) = &step.op else { continue };
-        of_warp |= matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
-        of_warp |= elected == Elected::ByWarp && matches!(stmt.kind, StmtKind::ElectOne { .. });
-        of_warpgroup |= matches!(
-            stmt.kind,
-            StmtKind::Sync(Sync::Warpgroup)
-                | StmtKind::Mma(_)
-                | StmtKind::MmaWait { .. }
-                | StmtKind::StoreAccumulator { .. }
-                | StmtKind::SetMaxRegisters { .. }
-        );
-    }
-    let size = if of_warp {
-        WARP_THREADS
-    } else if of_warpgroup {
-        WARPGROUP_THREADS
-    } else {
-        threads
-    };
-    let all: Vec<u32> = (0..threads).collect();
-    all.chunks(size.max(1) as usize).map(Rc::from).collect()
-}
-
-/// Tells these classes of threads apart in all groups; false if they were.
-fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool {
-    let before = groups.len();
-    let mut refined: Vec<Rc<[u32]>> = vec![];
-    for group in groups.iter() {
-        let mut rest: Vec<u32> = group.to_vec();
-        for class in classes {
-            let (inside, outside): (Vec<u32>, Vec<u32>) =
-                rest.iter().partition(|thread| class.contains(thread));
-            if !inside.is_empty() {
-                refined.push(inside.into());
-            }
-            rest = outside;
-        }
-        if !rest.is_empty() {
-            refined.push(rest.into());
-        }
-    }
-    *groups = refined;
-    groups.len() > before
 }
 
 /// The stages of the largest ring.

@@ -236,9 +236,14 @@ impl Facts {
 
     /// Decides a condition; false if that contradicts what was decided.
     pub(super) fn assume(&mut self, terms: &Terms, condition: Term, value: bool) -> bool {
-        if let Some(known) = self.known(terms, condition) {
-            return known == value;
+        match self.known(terms, condition) {
+            Some(known) => known == value,
+            None => self.assume_free(terms, condition, value),
         }
+    }
+
+    /// As [`assume`](Self::assume), of a condition that is not [`known`](Self::known).
+    pub(super) fn assume_free(&mut self, terms: &Terms, condition: Term, value: bool) -> bool {
         self.decided.insert(condition, value);
         match *terms.node(condition) {
             Node::Not(a) => self.assume(terms, a, !value),
@@ -294,7 +299,8 @@ impl Facts {
         let (least, greatest) = self.range(terms, term);
         let (low, high) = (low.max(least), high.min(greatest));
         if (low, high) != (least, greatest) {
-            self.ranges.get_mut().clear();
+            // A term has a greater number than those that it is made of.
+            self.ranges.get_mut().retain(|known, _| *known < term);
         }
         self.bounds.insert(term, (low, high));
         // What is bounded through a sum without overflow is bounded itself.

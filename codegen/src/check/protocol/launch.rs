@@ -9,8 +9,8 @@ use super::value::along;
 use crate::ir::{Axis, Scalar, Special};
 use crate::quick::QuickMap;
 
-/// How many assignments are tried.
-const MOST_TRIALS: u32 = 2_000;
+/// How often a condition is tried.
+const MOST_TRIALS: u64 = 4_000;
 /// Numbers that are tried of every symbol.
 const FIRST: i128 = 13;
 /// Multiples of constants that are tried.
@@ -29,24 +29,32 @@ struct Condition {
     symbols: BTreeSet<Term>,
 }
 
-/// A symbol that is to get a number, in the order of the search.
+/// A symbol that is to get a number.
 struct Open {
     symbol: Term,
     /// Numbers to try.
     candidates: Vec<i128>,
-    /// The conditions all of whose symbols have numbers once this one has.
-    due: Vec<(Term, bool)>,
+    /// The conditions that depend on it, by their places.
+    conditions: Vec<usize>,
 }
 
 /// The search for a launch.
 struct Search<'t> {
     terms: &'t Terms,
+    conditions: Vec<Condition>,
     all: Vec<Open>,
-    trials: u32,
+    numbers: Numbers,
+    trials: u64,
 }
 
-/// Finds numbers for all symbols that the decisions depend on. A cluster's place is in its grid.
-pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Option<Numbers> {
+/// Finds numbers for all symbols that the decisions depend on, and tells how often conditions were
+/// tried. A cluster's place is in its grid.
+///
+/// The search begins with an ordinary launch, and then gives one symbol after the other the number
+/// with which the most conditions hold that depend on it, as in the min-conflicts heuristic of S.
+/// Minton and others (Artificial Intelligence 58, 1992). Of conditions that many symbols share, as
+/// `place < rows * columns * batches` is, trying all combinations would not get past the first.
+pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Option<Numbers>, u64) {
     let places = grid_conditions(terms, facts, cluster);
     let decided = facts.decided().filter(|(term, _)| !matches!(terms.node(*term), Node::Not(_)));
     let mut conditions = vec![];
@@ -58,17 +66,27 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Optio
     conditions.sort_by_key(|condition| condition.term);
     let symbols: BTreeSet<Term> =
         conditions.iter().flat_map(|condition| condition.symbols.iter().copied()).collect();
+    let numbers = symbols.iter().map(|&symbol| (symbol, ordinary(terms, symbol))).collect();
     let open = |symbol| {
-        let due = conditions.iter().filter(|condition| condition.symbols.last() == Some(&symbol));
-        Open {
-            symbol,
-            candidates: candidates(terms, &conditions, symbol),
-            due: due.map(|condition| (condition.term, condition.holds)).collect(),
-        }
+        let of = conditions.iter().enumerate().filter(|(_, condition)| condition.symbols.contains(&symbol));
+        let candidates = candidates(terms, &conditions, symbol);
+        Open { symbol, candidates, conditions: of.map(|(index, _)| index).collect() }
     };
-    let mut search = Search { terms, all: symbols.into_iter().map(open).collect(), trials: 0 };
-    let mut numbers = Numbers::default();
-    search.assign(0, &mut numbers).then_some(numbers)
+    let all = symbols.iter().copied().map(open).collect();
+    let mut search = Search { terms, conditions, all, numbers, trials: 0 };
+    let is_found = search.run().is_some();
+    (is_found.then_some(search.numbers), search.trials)
+}
+
+/// The number of a symbol in an ordinary launch: one of everything, in memory that is zero.
+fn ordinary(terms: &Terms, symbol: Term) -> i128 {
+    let Node::Symbol(node) = terms.node(symbol) else { return 0 };
+    match node {
+        Symbol::Param(_) => i128::from(terms.scalar(symbol) != Scalar::Bool),
+        Symbol::Place(special) => i128::from(matches!(special, Special::GridDim(_))),
+        Symbol::Len(_) => LENGTH,
+        Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_) => 0,
+    }
 }
 
 /// That a block's place is within its grid, which has whole clusters.
@@ -137,38 +155,74 @@ fn candidates(terms: &Terms, conditions: &[Condition], symbol: Term) -> Vec<i128
 }
 
 impl Search<'_> {
-    fn assign(&mut self, index: usize, numbers: &mut Numbers) -> bool {
-        let Some(&Open { symbol, .. }) = self.all.get(index) else { return self.reads_agree(numbers) };
-        for number in 0..self.all[index].candidates.len() {
-            self.trials += 1;
-            if self.trials > MOST_TRIALS {
-                return false;
-            }
-            numbers.insert(symbol, self.all[index].candidates[number]);
-            if self.holds(index, numbers) && self.assign(index + 1, numbers) {
-                return true;
+    /// Goes on until all conditions hold.
+    fn run(&mut self) -> Option<()> {
+        let mut last = None;
+        while self.trials < MOST_TRIALS {
+            self.trials += self.conditions.len() as u64;
+            if let Some(failing) = self.conditions.iter().find(|condition| !self.holds(condition)) {
+                let symbols = failing.symbols.clone();
+                last = Some(self.repair(&symbols, last)?);
+            } else if let Some((symbol, number)) = self.disagreement()? {
+                self.numbers.insert(symbol, number);
+            } else {
+                return Some(());
             }
         }
-        numbers.remove(&symbol);
-        false
+        None
     }
 
-    /// Whether all conditions hold whose last symbol to get a number is this one.
-    fn holds(&self, index: usize, numbers: &Numbers) -> bool {
-        let holds =
-            |&(term, value): &(Term, bool)| self.terms.evaluate(term, numbers) == Some(Known::Bool(value));
-        self.all[index].due.iter().all(holds)
+    fn holds(&self, condition: &Condition) -> bool {
+        self.terms.evaluate(condition.term, &self.numbers) == Some(Known::Bool(condition.holds))
     }
 
-    /// Whether reads of one place give one number.
-    fn reads_agree(&self, numbers: &Numbers) -> bool {
+    /// Gives one of these symbols another number, so that as few conditions as possible fail, and
+    /// returns it. That it was `last` is no way to go on, since that would go to and fro.
+    fn repair(&mut self, symbols: &BTreeSet<Term>, last: Option<Term>) -> Option<Term> {
+        let mut best: Option<(i64, Term, i128)> = None;
+        for index in 0..self.all.len() {
+            let symbol = self.all[index].symbol;
+            if !symbols.contains(&symbol) || last == Some(symbol) && symbols.len() > 1 {
+                continue;
+            }
+            let before = self.numbers[&symbol];
+            let failed = self.failing(index);
+            for candidate in 0..self.all[index].candidates.len() {
+                let number = self.all[index].candidates[candidate];
+                self.numbers.insert(symbol, number);
+                let more = self.failing(index) - failed;
+                if number != before && best.is_none_or(|(least, ..)| more < least) {
+                    best = Some((more, symbol, number));
+                }
+            }
+            let Open { candidates, conditions, .. } = &self.all[index];
+            self.trials += (candidates.len() * conditions.len()) as u64;
+            self.numbers.insert(symbol, before);
+        }
+        let (_, symbol, number) = best?;
+        self.numbers.insert(symbol, number);
+        Some(symbol)
+    }
+
+    /// How many conditions fail that depend on a symbol.
+    fn failing(&self, index: usize) -> i64 {
+        let fails = |&&condition: &&usize| !self.holds(&self.conditions[condition]);
+        self.all[index].conditions.iter().filter(fails).count() as i64
+    }
+
+    /// A read that gives another number than one of the same place before it, and that number.
+    fn disagreement(&self) -> Option<Option<(Term, i128)>> {
         let mut read: BTreeMap<(u32, i128), i128> = BTreeMap::new();
-        self.all.iter().all(|open| {
-            let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(open.symbol) else { return true };
-            let Some(index) = self.terms.evaluate(*index, numbers) else { return false };
-            let Some(&number) = numbers.get(&open.symbol) else { return false };
-            *read.entry((*param, index.as_int())).or_insert(number) == number
-        })
+        for open in &self.all {
+            let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(open.symbol) else { continue };
+            let index = self.terms.evaluate(*index, &self.numbers)?;
+            let number = self.numbers[&open.symbol];
+            let first = *read.entry((*param, index.as_int())).or_insert(number);
+            if first != number {
+                return Some(Some((open.symbol, first)));
+            }
+        }
+        Some(None)
     }
 }
 

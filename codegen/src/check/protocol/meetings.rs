@@ -7,7 +7,7 @@ use super::run::{Flow, Run, Step};
 use super::state::{Agent, Meeting, Meets};
 use super::term::{Known, Term};
 use super::value::Value;
-use crate::ir::{Expr, LocalId, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp};
+use crate::ir::{Expr, LocalId, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp, WarpReduceOp};
 
 /// What the lanes of a warp have brought to a meeting, by thread.
 type Brought = std::rc::Rc<[(u32, Option<Term>)]>;
@@ -326,7 +326,15 @@ impl Run<'_, '_> {
                     }
                 }
             },
-            WarpOp::Match(_) | WarpOp::Reduce(_) => Value::Unknown,
+            // What all lanes have is the least and the greatest of it.
+            WarpOp::Reduce(op) => match (same, op) {
+                (
+                    Some(term),
+                    WarpReduceOp::Min | WarpReduceOp::Max | WarpReduceOp::And | WarpReduceOp::Or,
+                ) => number(term),
+                (Some(_), WarpReduceOp::Add | WarpReduceOp::Xor) | (None, _) => Value::Unknown,
+            },
+            WarpOp::Match(_) => Value::Unknown,
         })
     }
 

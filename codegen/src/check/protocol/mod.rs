@@ -27,6 +27,7 @@ mod explain;
 mod explore;
 mod facts;
 mod finding;
+mod groups;
 mod lanes;
 mod launch;
 mod meetings;

@@ -77,6 +77,21 @@ pub(super) enum Went {
     Nowhere { came: bool },
 }
 
+/// Numbers of turns of loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Turns {
+    pub(super) inner: u32,
+    /// Of loops with others inside.
+    pub(super) outer: u32,
+}
+
+impl Turns {
+    /// The same number of each loop.
+    pub(super) fn of_all(turns: u32) -> Self {
+        Self { inner: turns, outer: turns }
+    }
+}
+
 /// The decisions of a world, in order.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
@@ -84,9 +99,11 @@ pub(super) struct Choices {
     pub(super) path: Vec<bool>,
     pub(super) taken: Vec<bool>,
     /// How many turns it takes of each loop whose end is free, beyond its path.
-    pub(super) turns: u32,
+    pub(super) turns: Turns,
     /// The most turns after which it decided freely.
     pub(super) most_turns: u32,
+    /// The fewest turns after which it decided freely that a loop ends.
+    pub(super) fewest_turns: Option<u32>,
     /// Whether whoever runs it decides, each condition when it comes.
     pub(super) forks: bool,
     /// Then the loops whose ends depend on the launch or on data.
@@ -120,7 +137,7 @@ impl<'r, 'k> Run<'r, 'k> {
     /// A world at its start.
     pub(super) fn new(input: &'r Input<'k>, terms: &'r mut Terms, choices: Choices, budget: u64) -> Self {
         let block_count = input.cluster.iter().product::<u32>() as usize;
-        let locals = input.kernel.kernel().locals.len();
+        let locals = input.code.variables.len();
         let mut agents = vec![];
         for block in 0..block_count {
             for threads in &input.groups {
@@ -251,6 +268,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let agent = &self.agents[self.current];
         Scope {
             kernel: self.input.kernel,
+            code: &self.input.code,
             terms: self.terms,
             threads: &agent.threads,
             locals: &agent.locals,
@@ -391,9 +409,7 @@ impl<'r, 'k> Run<'r, 'k> {
         if !self.decide(&more, stmt, ends)? {
             return Ok(Flow::Goto(end));
         }
-        if let Some(local) = self.me_mut().locals.get_mut(inner.variable.0 as usize) {
-            *local = Value::Number(now.value);
-        }
+        self.set(inner.variable, Value::Number(now.value));
         Ok(Flow::Next)
     }
 
@@ -437,10 +453,15 @@ impl<'r, 'k> Run<'r, 'k> {
         agent.moves.heads.insert(stmt, Rc::from(agent.locals.as_slice()));
     }
 
+    /// What a variable holds, if it matters.
+    pub(super) fn local(&self, local: crate::ir::LocalId) -> Option<&Value> {
+        self.me().locals.get(self.input.code.place(local)?)
+    }
+
     /// What a local holds from now on.
     pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
-        if let Some(place) = self.me_mut().locals.get_mut(local.0 as usize) {
-            *place = value;
+        if let Some(place) = self.input.code.place(local) {
+            self.me_mut().locals[place] = value;
         }
     }
 

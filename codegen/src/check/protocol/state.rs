@@ -20,6 +20,7 @@ pub(super) struct Agent {
     pub(super) threads: Rc<[u32]>,
     /// The next step.
     pub(super) at: usize,
+    /// What the variables that matter hold.
     pub(super) locals: Vec<Value>,
     pub(super) counters: Vec<Option<Counter>>,
     pub(super) view: View,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::code::Steps;
 use super::lanes::Lanes;
 use super::term::{Symbol, Term, Terms};
 use crate::check::CheckedKernel;
@@ -36,8 +37,10 @@ pub(super) struct Place {
 /// The threads that evaluate, and what they have.
 pub(super) struct Scope<'a> {
     pub(super) kernel: &'a CheckedKernel,
+    pub(super) code: &'a Steps<'a>,
     pub(super) terms: &'a mut Terms,
     pub(super) threads: &'a [u32],
+    /// Of [`Steps::variables`].
     pub(super) locals: &'a [Value],
     /// The block's number in its cluster.
     pub(super) block: usize,
@@ -65,7 +68,7 @@ impl Scope<'_> {
                 let scalar = expr.ty.as_scalar()?;
                 Value::Number(Lanes::Same(self.terms.constant(*known, scalar)?))
             }
-            ExprKind::Local(local) => self.locals.get(local.0 as usize)?.clone(),
+            ExprKind::Local(local) => self.locals.get(self.code.place(*local)?)?.clone(),
             ExprKind::Shared(id) => Value::Place(Place {
                 block: Lanes::Same(self.block),
                 at: Lanes::Same(self.kernel.layout().offset(*id)),

@@ -215,3 +215,41 @@ fn at_least_one(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, til
     full.wait(0);
     out.set(thread_idx().x, tile.get([0, lane_idx()]));
 }
+
+/// A persistent product: the first step of a tile is waited for in any case, so that no launch has
+/// no steps.
+#[tma_kernel(threads = 64)]
+fn tiles_of_steps(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32, steps: u32) {
+    let ring: Pipeline<(Tile<f32, Shape2<32, 32>>,), 3> = shared();
+    if thread_idx().x == 0 {
+        ring.init(1);
+        fence_barrier_init();
+    }
+    sync_threads();
+    if warp_idx() == 0 {
+        if elect_one() {
+            let mut producer = ring.producer();
+            for tile in (block_idx().x..tiles).step_by(grid_dim().x as usize) {
+                for step in 0..steps {
+                    let slot = producer.acquire();
+                    src.load(slot.0, [tile * 32, step * 32], slot.barrier());
+                }
+            }
+        }
+    } else {
+        let mut consumer = ring.consumer();
+        for tile in (block_idx().x..tiles).step_by(grid_dim().x as usize) {
+            let first = consumer.wait();
+            let mut sum = first.0.get([0, lane_idx()]);
+            sync_warp();
+            if lane_idx() == 0 { first.release(); }
+            for _ in 1..steps {
+                let slot = consumer.wait();
+                sum += slot.0.get([0, lane_idx()]);
+                sync_warp();
+                if lane_idx() == 0 { slot.release(); }
+            }
+            out.set(tile * 32 + lane_idx(), sum);
+        }
+    }
+}

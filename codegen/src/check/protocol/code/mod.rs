@@ -4,7 +4,7 @@
 mod polls;
 
 use super::slice::Slice;
-use crate::ir::{Block, Expr, Flow, For, Kernel, Label, Loop, Stmt, StmtId, Until, visit};
+use crate::ir::{Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, Until, visit};
 use crate::quick::{QuickMap, QuickSet};
 
 /// The steps of a kernel.
@@ -16,6 +16,12 @@ pub(super) struct Steps<'k> {
     /// How many `for` loops there are: each has a counter, an end and a step beside its variable.
     pub(super) counters: usize,
     pub(super) slice: Slice,
+    /// The variables that matter: those that groups of threads have values of, in this order.
+    pub(super) variables: Vec<LocalId>,
+    /// Where each of the kernel's variables is among these.
+    places: Vec<Option<usize>>,
+    /// The loops with others inside whose number of turns is not constant.
+    outer: QuickSet<StmtId>,
     /// Statements that are not judged.
     trusted: QuickSet<StmtId>,
 }
@@ -114,7 +120,29 @@ impl<'k> Steps<'k> {
                 trusted.insert(stmt.id);
             }
         });
-        Self { steps, polls, counters, slice, trusted }
+        let (mut variables, mut places) = (vec![], vec![]);
+        for local in (0..).map(LocalId).take(kernel.locals.len()) {
+            let needed = slice.needs(local);
+            places.push(needed.then_some(variables.len()));
+            variables.extend(needed.then_some(local));
+        }
+        let outer = outer(&steps);
+        Self { steps, polls, counters, slice, variables, places, outer, trusted }
+    }
+
+    /// Whether there is a loop as in [`is_outer`](Self::is_outer).
+    pub(super) fn has_outer(&self) -> bool {
+        !self.outer.is_empty()
+    }
+
+    /// Whether a loop has another inside whose number of turns is not constant.
+    pub(super) fn is_outer(&self, of: StmtId) -> bool {
+        self.outer.contains(&of)
+    }
+
+    /// Where a variable's value is, if it matters.
+    pub(super) fn place(&self, LocalId(local): LocalId) -> Option<usize> {
+        *self.places.get(local as usize)?
     }
 
     /// Whether the source trusts a statement, so that it is not judged.
@@ -141,6 +169,23 @@ impl<'k> Steps<'k> {
     pub(super) fn steps(&self) -> impl Iterator<Item = &Step<'k>> {
         self.steps.iter()
     }
+}
+
+/// The loops with others inside whose number of turns is not constant.
+fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
+    let is_constant = |inner: &For| {
+        [&inner.start, &inner.end, &inner.step].iter().all(|bound| matches!(bound.kind, ExprKind::Const(_)))
+    };
+    let mut constant = QuickSet::default();
+    for step in steps {
+        if let Op::Count { stmt, inner, .. } = step.op
+            && is_constant(inner)
+        {
+            constant.insert(stmt.id);
+        }
+    }
+    let around = steps.iter().filter_map(|step| step.loops.split_last());
+    around.filter(|(inner, _)| !constant.contains(inner)).flat_map(|(_, outer)| outer).copied().collect()
 }
 
 /// Where control goes that leaves a loop or block.

@@ -321,7 +321,7 @@ pub(in crate::check::protocol) fn element_offsets(tile: &TileType, at: &[Lanes<u
     }
     let mut row = Lanes::Same(0);
     for (at, extent) in outer.iter().zip(extents) {
-        row = row.zip(at, |row, at| (at < *extent).then_some(row * extent + at))?;
+        row = row.zip(at, |row, at| (at < *extent).then(|| row * extent + at))?;
     }
     let pitch = u32::try_from(tile.row_pitch()).ok()?;
     let panel = u32::try_from(tile.panel_bytes()).ok()?;

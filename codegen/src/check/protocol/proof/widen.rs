@@ -14,7 +14,7 @@ use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
 use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
-use crate::ir::{BinaryOp, LocalId, Scalar, StmtId};
+use crate::ir::{BinaryOp, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
 use crate::quick::QuickSet;
 
@@ -36,8 +36,8 @@ fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
     let code = &run.input.code;
     for agent in &mut run.agents {
         let loops: &[StmtId] = if agent.is_done { &[] } else { &code.step(agent.at).loops };
-        for (local, value) in (0..).zip(&mut agent.locals) {
-            if agent.is_done || !statics.is_live(agent.at, LocalId(local)) {
+        for (local, value) in code.variables.iter().zip(&mut agent.locals) {
+            if agent.is_done || !statics.is_live(agent.at, *local) {
                 *value = Value::Unknown;
             }
         }
@@ -97,7 +97,7 @@ pub(super) struct Moving {
 
 /// Where it is.
 enum Place {
-    Local(usize, LocalId),
+    Local(usize, usize),
     Counter(usize, usize),
 }
 
@@ -106,12 +106,12 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
     let (free, mut all) = (&run.choices.free, vec![]);
     for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
         let loops = &run.input.code.step(agent.at).loops;
-        for (local, value) in (0..).map(LocalId).zip(&agent.locals) {
+        for (index, (&local, value)) in run.input.code.variables.iter().zip(&agent.locals).enumerate() {
             let Value::Number(lanes) = value else { continue };
             let Some(term) = lanes.uniform() else { continue };
             let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
             if let Some(depth) = loops.iter().position(counts) {
-                let (turn, place) = (turn(agent, depth), Place::Local(number, local));
+                let (turn, place) = (turn(agent, depth), Place::Local(number, index));
                 all.push(Moving { term, depth, turn, place });
             }
         }
@@ -200,8 +200,8 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i1
     for (number, Moving { term, place, .. }) in together {
         let Some(sum) = becomes(run.terms, *number, run.terms.scalar(*term)) else { continue };
         match *place {
-            Place::Local(agent, LocalId(local)) => {
-                run.agents[agent].locals[local as usize] = Value::Number(super::same(sum));
+            Place::Local(agent, local) => {
+                run.agents[agent].locals[local] = Value::Number(super::same(sum));
             }
             Place::Counter(agent, index) => {
                 if let Some(counter) = &mut run.agents[agent].counters[index] {
