@@ -162,6 +162,16 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     LAUNCH + rounds * facts.rest + exchanged + multiplied.max(moved)
 }
 
+/// Whether blocks without clusters read each part of a B once that is much larger than the L2 cache.
+/// Such a kernel begins when the one before has ended: its blocks are then spread evenly over the
+/// chip, which is worth more than an early beginning (docs/gemm.md, "The next launch begins early").
+pub(crate) fn streams(problem: &Problem, tile: Tile) -> bool {
+    let facts = tile.facts();
+    let [m, n, k] = problem.extents;
+    let bytes = n.saturating_mul(k).saturating_mul(problem.bytes[0] * problem.batches);
+    facts.blocks() == 1 && m <= facts.extents()[0] && bytes as f64 > 2.0 * L2
+}
+
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
 /// whether sums are split; `None` if there is none. Sums are split only if all parts run at the
 /// same time.
@@ -225,6 +235,15 @@ mod tests {
         assert!(problem.tiles(&facts) as u32 * choice.splits * facts.blocks() <= 4, "{choice:?}");
         let alone = choose(&problem, 132, |_, is_split| !is_split).expect("a choice");
         assert_eq!(alone.splits, 1);
+    }
+
+    #[test]
+    fn what_reads_a_large_matrix_once_streams() {
+        let streams = |extents, tile| streams(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
+        assert!(streams([64, 14336, 4096], Tile::Low128) && streams([16, 8192, 8192], Tile::Low64));
+        assert!(!streams([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
+        assert!(!streams([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
+        assert!(!streams([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
     }
 
     #[test]

@@ -335,6 +335,9 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     if kernel.params.len() <= args.len() {
         // `folded` has no use for the last ones.
         args.truncate(kernel.params.len());
+        if choose::streams(&problem, choice.tile) {
+            return Ok(launch(on, kernel, grid, &args)?);
+        }
         return Ok(launch(&dependent(on), kernel, grid, &args)?);
     }
 
