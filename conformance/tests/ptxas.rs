@@ -4,45 +4,30 @@
 //! `TMA_FORMS=all` takes every choice of immediates at every width; without it each is taken at the
 //! least width, and one in turn at the others.
 
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs};
+use std::sync::LazyLock;
 
 use tma_conformance::{double, forms, warp};
 use tma_model::mma::DoubleForm;
+use tma_setup::program::PTXAS;
+use tma_setup::ptxas;
 
-/// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
-fn ptxas() -> PathBuf {
-    let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/ptxas");
-    let path = env::var_os("TMA_PTXAS").map_or_else(unpacked, PathBuf::from);
-    assert!(path.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", path.display());
-    path
-}
+/// The assembler that `TMA_PTXAS` names, or the one that the set-up has fetched.
+static ASSEMBLER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
+    let found = PTXAS.find(&tools).unwrap_or_else(|error| panic!("{error}"));
+    found.expect("`cargo xtask setup` has fetched ptxas").path
+});
 
 /// What the assembler has against a module.
 fn judge(name: &str, text: &str) -> Option<String> {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.ptx"));
-    fs::write(&file, text).expect("the folder for temporary files can be written to");
-    let mut command = Command::new(ptxas());
-    command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
-    let output = command.output().expect("ptxas can be started");
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let is_clean =
-        |line: &str| line.trim() == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
-    // Notes on what it changes in multiplications, and so makes slow, begin with C7.
-    let is_bad = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        ["warning", "error", "(c7"].iter().any(|word| line.contains(word))
-            || line.contains("bytes stack frame") && !is_clean(&line)
-    };
-    let bad: Vec<_> = said.lines().filter(is_bad).collect();
-    let judged = said.lines().filter(|line| is_clean(line)).count();
     let all = text.matches(".entry").count();
-    if output.status.success() && bad.is_empty() && judged == all {
-        return None;
+    match ptxas::judge(&ASSEMBLER, "sm_90a", text) {
+        Ok(said) if said.is_clean() && said.stack == 0 && said.kernels == all => None,
+        Ok(said) => Some(format!("{name}, of {all} kernels: {said:#?}")),
+        Err(error) => Some(format!("{name}: {error}")),
     }
-    let why = if bad.is_empty() { said } else { bad.join("\n") };
-    Some(format!("{name}: {}, {judged} of {all} kernels are clean\n{why}", output.status))
 }
 
 /// The lines of the list that are of this kind, each as a module.
@@ -97,5 +82,5 @@ fn sees_what_is_wrong() {
                  add.u32 %r2, %r2, %r1;\nst.local.u32 [%r2], %r1;\nld.local.u32 %r1, [%r2+4];\nst.global.u32 [%d1], %r1;\n\
                  ret;\n}\n";
     let stack = judge("wrong", local).unwrap_or_default();
-    assert!(stack.contains("256 bytes stack frame"), "{stack}");
+    assert!(stack.contains("stack: 256"), "{stack}");
 }

@@ -23,3 +23,8 @@ pub mod random;
 pub mod replay;
 pub mod rounding;
 pub mod sources;
+
+/// Whether tests that take a sample on every commit are to take everything: `TMA_TESTS=all`.
+pub fn is_all() -> bool {
+    std::env::var_os("TMA_TESTS").is_some_and(|which| which == "all")
+}

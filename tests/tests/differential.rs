@@ -8,7 +8,7 @@ use tma_tests::differential::{Batch, device};
 /// Kernels of a program that rustc makes.
 const BATCH: usize = 250;
 /// Programs.
-const BATCHES: u64 = 8;
+const BATCHES: u64 = 3;
 
 /// A folder of the test's own.
 fn folder(name: &str) -> PathBuf {

@@ -9,11 +9,14 @@ use tma_runtime::testing::under_seeds;
 use tma_tests::case::Options;
 use tma_tests::gpu::bench::{additions, scales, streams};
 use tma_tests::gpu::example_runs;
+use tma_tests::is_all;
 use tma_tests::kernels;
 use tma_tests::parallel::on_all_cores;
 
-/// What the seed decides, hardware may do: each must give the same.
-const SEEDS: u64 = 8;
+/// What the seed decides, hardware may do: each of these must give the same.
+fn seeds() -> u64 {
+    if is_all() { 8 } else { 4 }
+}
 
 /// A check by name.
 type Check<'a> = (String, Box<dyn Fn(&Device) -> anyhow::Result<()> + Send + Sync + 'a>);
@@ -22,7 +25,7 @@ type Check<'a> = (String, Box<dyn Fn(&Device) -> anyhow::Result<()> + Send + Syn
 fn run_all(checks: Vec<Check<'_>>) {
     assert!(!checks.is_empty());
     let results = on_all_cores(checks, |(name, check)| {
-        under_seeds(SEEDS, |device| check(device)).map_err(|failure| format!("{name}: {failure}"))
+        under_seeds(seeds(), |device| check(device)).map_err(|failure| format!("{name}: {failure}"))
     });
     let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));

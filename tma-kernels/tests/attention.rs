@@ -4,7 +4,7 @@
 
 mod plain;
 
-use plain::{Case, Element, Row, numbers};
+use plain::{Case, Element, Row, numbers, values};
 use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -32,6 +32,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     attention(device, &of_q, &of_k, &of_v, &mut o, options)?;
 
     let (o, lse) = (o.to_vec()?, lse.to_vec()?);
+    let [q, k, v] = [q, k, v].map(|all| values(&all));
     for (row, found) in o.chunks(depth).enumerate() {
         let (head, query) = (row / queries, row % queries);
         let of_keys = (head / heads * groups + head % heads / (heads / groups)) * keys * depth;
@@ -104,7 +105,8 @@ fn views_of_other_layouts() -> Result<(), AttentionError> {
     attention(&device, q_view?, k_view?, v_view?, o.view_mut().permute(order)?, options)?;
 
     let found = o.to_vec()?;
-    let of_head = |all: &[bf16], batch: usize, head: usize| -> Vec<bf16> {
+    let [q, k, v] = [q, k, v].map(|all| values(&all));
+    let of_head = |all: &[f64], batch: usize, head: usize| -> Vec<f64> {
         let rows = all.chunks(heads * depth).skip(batch * keys).take(keys);
         rows.flat_map(|row| &row[head * depth..][..depth]).copied().collect()
     };
@@ -163,6 +165,7 @@ fn ragged<T: AttentionElement + Element>(
     });
     let (on_queries, on_keys) = (on_queries?, on_keys?);
     let lengths = Some(Lengths { queries: &on_queries, keys: &on_keys, longest: 200 });
+    let [q, k, v] = [q, k, v].map(|all| values(&all));
     for blocks in [None, Some(3)] {
         let options = AttentionOptions { causal, lengths, blocks, lse: Some(&mut lse), ..Default::default() };
         attention(device, &of_q, &of_k, &of_v, &mut o, options)?;

@@ -85,6 +85,8 @@ impl Case {
     /// The exact sums, by the definition of a convolution.
     fn sums<T: Element>(&self, images: &[T], filters: &[T]) -> Vec<f32> {
         let ([height, width], [rows, columns]) = (self.extents, self.taps);
+        let [images, filters] =
+            [images, filters].map(|all| all.iter().map(|x| x.value()).collect::<Vec<_>>());
         let [_, down, across, count] = self.output();
         let sum = |place: usize| {
             let (filter, x, y) = (place % count, place / count % across, place / count / across % down);
@@ -96,9 +98,8 @@ impl Case {
                 if row < height && column < width {
                     let pixel = ((image * height + row) * width + column) * self.channels;
                     let tap = ((filter * rows + r) * columns + s) * self.channels;
-                    let products =
-                        (0..self.channels).map(|c| images[pixel + c].value() * filters[tap + c].value());
-                    sum += products.sum::<f32>();
+                    let (pixel, tap) = (&images[pixel..][..self.channels], &filters[tap..]);
+                    sum += pixel.iter().zip(tap).map(|(x, y)| x * y).sum::<f32>();
                 }
             }
             sum

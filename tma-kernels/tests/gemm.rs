@@ -83,12 +83,10 @@ impl Case {
     fn sums<AB: Element, C>(&self, matrices: &Matrices<AB, C>) -> Vec<f32> {
         let [m, n, k, l] = self.mnkl;
         let [of_a, of_b] = self.transposed;
-        let a = |z: usize, i: usize, x: usize| {
-            matrices.a[z * m * k + if of_a { x * m + i } else { i * k + x }].value()
-        };
-        let b = |z: usize, j: usize, x: usize| {
-            matrices.b[z * n * k + if of_b { j * k + x } else { x * n + j }].value()
-        };
+        let [all_a, all_b] =
+            [&matrices.a, &matrices.b].map(|all| all.iter().map(|x| x.value()).collect::<Vec<_>>());
+        let a = |z: usize, i: usize, x: usize| all_a[z * m * k + if of_a { x * m + i } else { i * k + x }];
+        let b = |z: usize, j: usize, x: usize| all_b[z * n * k + if of_b { j * k + x } else { x * n + j }];
         let element = |place: usize| {
             let (z, i, j) = (place / (m * n), place / n % m, place % n);
             (0..k).map(|x| a(z, i, x) * b(z, j, x)).sum()

@@ -51,9 +51,8 @@ impl Case {
             true => self.of_a[i * steps + x / 128] * self.of_b[j / 128 * steps + x / 128],
             false => 1.0,
         };
-        let product = |i: usize, j: usize, x: usize| {
-            self.a[i * k + x].to_f32() * self.b[j * k + x].to_f32() * scale(i, j, x)
-        };
+        let [a, b] = [&self.a, &self.b].map(|all| all.iter().map(e4m3::to_f32).collect::<Vec<_>>());
+        let product = |i: usize, j: usize, x: usize| a[i * k + x] * b[j * k + x] * scale(i, j, x);
         (0..m * n).map(|place| (0..k).map(|x| product(place / n, place % n, x)).sum()).collect()
     }
 

@@ -2,7 +2,8 @@
 //!
 //! [`llvm`] looks for LLVM 22, for the compiler's build script and for `cargo tma doctor`. It uses
 //! nothing but std. The rest needs the feature `install`: `ptxas` and `nvdisasm`, each a single
-//! program from a pinned download, packages of the system, and a `libcuda` to link with.
+//! program from a pinned download, packages of the system, and a `libcuda` to link with; and what
+//! ptxas says of PTX.
 
 pub mod llvm;
 pub mod system;
@@ -17,5 +18,7 @@ pub mod packages;
 pub mod process;
 #[cfg(feature = "install")]
 pub mod program;
+#[cfg(feature = "install")]
+pub mod ptxas;
 #[cfg(feature = "install")]
 pub mod stub_cuda;

@@ -21,27 +21,23 @@ const CUDA: &str = "tma-runtime/cuda,tma-kernels/cuda,tma-examples/cuda,tma-conf
 /// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
 const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
-/// The packages that are published, with the features that their `package.metadata.docs.rs` has.
-const PUBLISHED_DOCUMENTATION: [&str; 18] = [
-    "-p",
+/// The packages that are published.
+const PUBLISHED: [&str; 8] = [
     "tma-model",
-    "-p",
     "tma-setup",
-    "-p",
     "tma-codegen",
-    "-p",
     "tma-macros",
-    "-p",
     "ptx-sim",
-    "-p",
     "tma-runtime",
-    "-p",
     "tma-kernels",
-    "-p",
     "cargo-tma",
-    "--features",
-    "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim",
 ];
+
+/// The features that their `package.metadata.docs.rs` has.
+const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim";
+
+/// The compiler is built in a third of the time so. That pays where it has few kernels to judge.
+const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
 
 /// Runs the steps in order and prints how long each took.
 pub(crate) fn run() -> Result<()> {
@@ -113,32 +109,37 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let mut lints = cargo(&["clippy", "--workspace", "--all-targets", "--features", &everything]);
     lints.args(deny_warnings).env("TMA_PTX", "off");
 
-    let mut bare = cargo(&["clippy", "--workspace", "--no-default-features"]);
-    bare.args(deny_warnings);
-
-    // Programs for GPUs alone do without the simulator. There are no kernels for which an optimised
-    // compiler would be worth its building.
-    let runtime = |subcommand: &str, more: &[&str]| {
-        let quickly = "profile.dev.package.tma-codegen.opt-level=0";
-        let mut command =
-            cargo(&[subcommand, "--config", quickly, "-p", "tma-runtime", "--no-default-features"]);
-        command.args(more);
+    // xtask is among the packages since then the compiler's dependencies have the same features each
+    // time, so that it is built once.
+    let without_defaults = |subcommand: &str, packages: &[&str], more: &[&str]| {
+        let mut command = cargo(&[subcommand, "--config", QUICKLY, "--no-default-features", "-p", "xtask"]);
+        command.args(packages.iter().flat_map(|package| ["-p", package])).args(more);
         command
     };
-    let mut neither = runtime("clippy", &["--test", "no_simulator"]);
-    neither.args(deny_warnings);
-    let no_simulator = runtime("test", &["--test", "no_simulator"]);
-    let mut gpu_only = cargo(&["clippy", "-p", "tma-runtime", "-p", "tma-kernels", "--no-default-features"]);
-    gpu_only.args(["--features", "cuda"]).args(deny_warnings);
+    let lints_without_defaults = |packages: &[&str], more: &[&str]| {
+        let mut command = without_defaults("clippy", packages, more);
+        command.args(deny_warnings);
+        command
+    };
+    let bare = lints_without_defaults(&[&PUBLISHED[..], &["tma-examples"]].concat(), &[]);
+    // Programs for GPUs alone do without the simulator.
+    let gpu_only = lints_without_defaults(&["tma-runtime", "tma-kernels"], &["--features", "cuda"]);
+    let only_it = ["--test", "no_simulator"];
+    let neither = lints_without_defaults(&["tma-runtime"], &only_it);
+    let no_simulator = without_defaults("test", &["tma-runtime"], &only_it);
 
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
-    let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--features", &everything]);
+    // Nobody reads the pages of what is not published.
+    let mut documentation = cargo(&["doc", "--no-deps", "--workspace", "--features", &everything]);
+    let unread = ["tma-tests", "tma-tests-rustc", "tma-conformance", "tma-examples"];
+    documentation.args(unread.iter().flat_map(|package| ["--exclude", package]));
     documentation.env("RUSTDOCFLAGS", "-D warnings").env("TMA_PTX", "off");
 
     // As docs.rs does, which has neither LLVM nor CUDA.
-    let mut published = cargo(&["doc", "--no-deps", "--no-default-features"]);
-    published.args(PUBLISHED_DOCUMENTATION).env("RUSTDOCFLAGS", "-D warnings");
+    let mut published =
+        without_defaults("doc", &PUBLISHED, &["--no-deps", "--features", FEATURES_OF_DOCS_RS]);
+    published.env("RUSTDOCFLAGS", "-D warnings");
 
     vec![
         ("format", format),

@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
         (has_ptxas && !options.plain).then(|| assembled::assemble(kernel)).transpose()
     })?;
     for (kernel, assembled) in shown.iter().zip(assembled) {
-        is_clean &= assembled.as_ref().is_none_or(Assembled::is_clean);
+        is_clean &= assembled.as_ref().is_none_or(|assembled| assembled.said.is_clean());
         text += &match (is_list, options.plain) {
             (true, _) => format!("{}  {}\n", bold(&kernel.name), dim(&kernel.target)),
             (false, true) => kernel.text.clone(),

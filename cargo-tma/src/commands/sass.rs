@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Sass) -> Result<Output> {
         let lines = read(&listing, kernel);
         text += &format!("{}\n{}{}", bold(&kernel.name), interleaved(&lines, kernel), assembled.text());
         json.push(of_kernel(kernel, &lines, &assembled));
-        is_clean &= assembled.is_clean();
+        is_clean &= assembled.said.is_clean();
         assembled.remove();
     }
     Ok(Output { text, json: Value::Array(json), is_clean })

@@ -4,19 +4,20 @@
 
 mod generate;
 
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs};
+use std::sync::LazyLock;
 
 use tma_codegen::{Target, compile};
+use tma_setup::program::PTXAS;
+use tma_setup::ptxas;
 
-/// The assembler that `TMA_PTXAS` names, or the one that the set-up has unpacked.
-fn ptxas() -> PathBuf {
-    let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/ptxas");
-    let path = env::var_os("TMA_PTXAS").map_or_else(unpacked, PathBuf::from);
-    assert!(path.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", path.display());
-    path
-}
+/// The assembler that `TMA_PTXAS` names, or the one that the set-up has fetched.
+static ASSEMBLER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
+    let found = PTXAS.find(&tools).unwrap_or_else(|error| panic!("{error}"));
+    found.expect("`cargo xtask setup` has fetched ptxas").path
+});
 
 fn ptx(source: &str) -> String {
     match compile("flights.rs", source, Target::Sm90a) {
@@ -25,22 +26,12 @@ fn ptx(source: &str) -> String {
     }
 }
 
-/// What ptxas has to say of PTX: errors, notes on multiplications, and spills.
-fn remarks(ptx: &str, name: &str) -> Vec<String> {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.ptx"));
-    fs::write(&file, ptx).expect("the folder for temporary files can be written to");
-    let mut command = Command::new(ptxas());
-    command.args(["-arch", "sm_90a", "-v", "-o", "/dev/null"]).arg(&file);
-    let output = command.output().expect("ptxas can be started");
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let is_bad = |line: &&str| {
-        let spills =
-            line.contains("bytes spill") && !line.contains("0 bytes spill stores, 0 bytes spill loads");
-        line.contains("(C7") || line.contains("error") || spills
-    };
-    let bad: Vec<_> = said.lines().filter(is_bad).map(str::to_owned).collect();
-    assert!(!bad.is_empty() || output.status.success(), "{said}");
-    bad
+/// What ptxas has to say of PTX: notes on multiplications, and spills.
+fn remarks(ptx: &str) -> Vec<String> {
+    let said = ptxas::judge(&ASSEMBLER, "sm_90a", ptx).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+    let [stores, loads] = said.spills;
+    let spills = (said.spills != [0, 0]).then(|| format!("{stores} bytes spilled, {loads} read back"));
+    said.complaints.into_iter().chain(spills).collect()
 }
 
 #[test]
@@ -49,7 +40,7 @@ fn ptxas_changes_no_multiplication() {
     let problems: Vec<String> = (0..count)
         .filter_map(|seed| {
             let source = generate::kernel(seed);
-            let bad = remarks(&ptx(&source), "flights");
+            let bad = remarks(&ptx(&source));
             (!bad.is_empty()).then(|| format!("seed {seed}:\n{}\n{source}", bad.join("\n")))
         })
         .collect();
@@ -83,7 +74,7 @@ fn what_ptxas_had_to_say_something_of() {
                      let f = s.mma(t.pack::<f16>(), b, ()); for i in unroll(0..8usize) { t[i] = x; } f.wait();";
     let sources = cases.into_iter().map(generate::with_body).chain([generate::of_element("f16", of_halves)]);
     for source in sources {
-        assert_eq!(remarks(&ptx(&source), "cases"), [""; 0], "{source}");
+        assert_eq!(remarks(&ptx(&source)), [""; 0], "{source}");
     }
 }
 
@@ -120,5 +111,5 @@ fn remarks_are_seen() {
     let moved: String =
         text.lines().map(|line| copied(line).unwrap_or_else(|| line.to_owned()) + "\n").collect();
     assert_ne!(moved, text);
-    assert!(remarks(&moved, "moved").iter().any(|line| line.contains("(C7517)")), "{moved}");
+    assert!(remarks(&moved).iter().any(|line| line.contains("(C7517)")), "{moved}");
 }

@@ -298,9 +298,13 @@ fn hash(seed: u64, i: usize) -> u64 {
     x ^ x >> 33
 }
 
+fn values<T: Element>(elements: Vec<T>) -> Vec<f64> {
+    elements.into_iter().map(T::value).collect()
+}
+
 /// Matrices of `rows` × `columns`, one for each batch.
 struct Matrices<T> {
-    host: Vec<T>,
+    values: Vec<f64>,
     tensor: DeviceTensor<T, 3>,
     rows: usize,
     columns: usize,
@@ -316,15 +320,15 @@ impl<T: Element> Matrices<T> {
         is_row_major: bool,
     ) -> anyhow::Result<Self> {
         let number = |i| T::of((hash(seed, i) >> 11) as f64 / (1_u64 << 52) as f64 - 1.0);
-        let host: Vec<T> = (0..batches * rows * columns).map(number).collect();
+        let elements: Vec<T> = (0..batches * rows * columns).map(number).collect();
         let shape = if is_row_major { [batches, rows, columns] } else { [batches, columns, rows] };
-        let tensor = device.tensor(&host, shape)?;
-        Ok(Self { host, tensor, rows, columns, is_row_major })
+        let tensor = device.tensor(&elements, shape)?;
+        Ok(Self { values: values(elements), tensor, rows, columns, is_row_major })
     }
 
     fn at(&self, batch: usize, row: usize, column: usize) -> f64 {
         let in_batch = if self.is_row_major { row * self.columns + column } else { column * self.rows + row };
-        self.host[batch * self.rows * self.columns + in_batch].value()
+        self.values[batch * self.rows * self.columns + in_batch]
     }
 }
 
@@ -386,7 +390,7 @@ fn multiply_as<AB: Element, C: Element>(device: &Device, options: &Options) -> a
     c.tensor.fill_bytes(0xff)?;
     queue(&mut c)?;
     stream.synchronize()?;
-    c.host = c.tensor.to_vec()?;
+    c.values = values(c.tensor.to_vec()?);
     let error = error_of(&a, &b, &c, l);
 
     let is_measured = matches!(device.id(), DeviceId::Cuda(_)) && options.iterations > 0;
@@ -417,7 +421,7 @@ fn multiply_as<AB: Element, C: Element>(device: &Device, options: &Options) -> a
 /// The greatest error of C's elements: of all of them, or of some thousand if there are many.
 fn error_of<AB: Element, C: Element>(a: &Matrices<AB>, b: &Matrices<AB>, c: &Matrices<C>, l: usize) -> f64 {
     const SAMPLES: usize = 4096;
-    let (elements, depth) = (c.host.len(), a.columns);
+    let (elements, depth) = (c.values.len(), a.columns);
     let all = elements.saturating_mul(depth) <= 1 << 25;
     let places: Range<usize> = if all { 0..elements } else { 0..SAMPLES };
     // That of a sum of so many products of numbers from -1 to 1.

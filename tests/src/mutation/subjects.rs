@@ -10,6 +10,7 @@ use super::steps::mutants;
 use crate::case::Options;
 use crate::gpu::example_runs;
 use crate::gpu::runner::Test;
+use crate::parallel::on_all_cores;
 use crate::{kernels, library};
 
 /// A kernel, and what launches it and compares.
@@ -72,16 +73,8 @@ pub fn library_subjects() -> anyhow::Result<Vec<Subject>> {
 
 fn launched_by(tests: Vec<Test>) -> anyhow::Result<Vec<Subject>> {
     let mut subjects: Vec<Subject> = vec![];
-    for test in tests {
-        let launched = Arc::new(Mutex::new(vec![]));
-        let record = Arc::clone(&launched);
-        let device = Device::simulator().rewriting(move |kernel| {
-            record.lock().unwrap_or_else(PoisonError::into_inner).push(kernel);
-            None
-        });
-        (test.run)(&device).map_err(|error| error.context(test.name.clone()))?;
-        let test = Arc::new(test);
-        for &kernel in launched.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for (launched, test) in on_all_cores(tests, |test| (launches(&test), Arc::new(test))) {
+        for kernel in launched? {
             let is_known = subjects.iter().any(|subject| subject.kernel.entry == kernel.entry);
             if !is_known && !mutants(kernel.ptx).is_empty() {
                 subjects.push(Subject { kernel, test: Arc::clone(&test) });
@@ -89,6 +82,19 @@ fn launched_by(tests: Vec<Test>) -> anyhow::Result<Vec<Subject>> {
         }
     }
     Ok(subjects)
+}
+
+/// The kernels that a check launches, in that order.
+fn launches(test: &Test) -> anyhow::Result<Vec<&'static KernelSpec>> {
+    let launched = Arc::new(Mutex::new(vec![]));
+    let record = Arc::clone(&launched);
+    let device = Device::simulator().rewriting(move |kernel| {
+        record.lock().unwrap_or_else(PoisonError::into_inner).push(kernel);
+        None
+    });
+    (test.run)(&device).map_err(|error| error.context(test.name.clone()))?;
+    let mut launched = launched.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *launched))
 }
 
 /// The first instances of each kernel, so many of them at most: the others have the same steps.

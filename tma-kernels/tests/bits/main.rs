@@ -77,9 +77,12 @@ pub(crate) fn recording(seed: u64) -> (Device, Arc<Mutex<BTreeSet<&'static str>>
 
 /// That each of these instances was launched.
 #[track_caller]
-pub(crate) fn expect_all(launched: &Mutex<BTreeSet<&'static str>>, instances: &[KernelSpec]) {
+pub(crate) fn expect_all<'k>(
+    launched: &Mutex<BTreeSet<&'static str>>,
+    instances: impl IntoIterator<Item = &'k KernelSpec>,
+) {
     let launched = launched.lock().unwrap_or_else(PoisonError::into_inner);
     let missing: Vec<_> =
-        instances.iter().map(|kernel| kernel.name).filter(|name| !launched.contains(name)).collect();
+        instances.into_iter().map(|kernel| kernel.name).filter(|name| !launched.contains(name)).collect();
     assert!(missing.is_empty(), "not launched: {missing:?}");
 }

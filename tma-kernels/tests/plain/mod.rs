@@ -64,18 +64,22 @@ pub(crate) fn numbers<T: Element>(seed: u64, len: usize, size: f64) -> Vec<T> {
     (0..len).map(number).collect()
 }
 
-/// A query, with the keys and values that it sees.
-#[derive(Clone, Copy)]
-pub(crate) struct Row<'a, T> {
-    pub(crate) q: &'a [T],
-    pub(crate) k: &'a [T],
-    pub(crate) v: &'a [T],
+pub(crate) fn values<T: Element>(all: &[T]) -> Vec<f64> {
+    all.iter().map(|x| x.value()).collect()
 }
 
-impl<T: Element> Row<'_, T> {
+/// The values of a query, and of the keys and values that it sees.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) q: &'a [f64],
+    pub(crate) k: &'a [f64],
+    pub(crate) v: &'a [f64],
+}
+
+impl Row<'_> {
     /// Checks the result and the logarithm of the sum of exponentials.
     #[track_caller]
-    pub(crate) fn check(self, found: &[T], lse: f32, scale: f64) {
+    pub(crate) fn check<T: Element>(self, found: &[T], lse: f32, scale: f64) {
         let wanted = self.check_values(found, scale);
         let error = (f64::from(lse) - wanted).abs();
         // `lg2.approx` errs by 2^-22 or as much of its result, a sum by as little, `ex2.approx`
@@ -91,18 +95,18 @@ impl<T: Element> Row<'_, T> {
     /// `ex2.approx` errs by 2^-22, scores and sums by some 2^-20 of their own size, which are below
     /// 2^6.
     #[track_caller]
-    pub(crate) fn check_values(self, found: &[T], scale: f64) -> f64 {
+    pub(crate) fn check_values<T: Element>(self, found: &[T], scale: f64) -> f64 {
         let depth = self.q.len();
-        let dot = |key: &[T]| self.q.iter().zip(key).map(|(a, b)| a.value() * b.value()).sum::<f64>();
+        let dot = |key: &[f64]| self.q.iter().zip(key).map(|(a, b)| a * b).sum::<f64>();
         let scores: Vec<f64> = self.k.chunks(depth).map(|key| dot(key) * scale).collect();
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
         let total: f64 = weights.iter().sum();
-        let greatest = self.v.iter().map(|v| v.value().abs()).fold(0.0, f64::max);
+        let greatest = self.v.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let bound = greatest * (2.0 * T::ROUNDING + scores.len() as f64 * T::LEAST + 2f64.powi(-13));
         for (column, found) in found.iter().enumerate() {
             let values = self.v.iter().skip(column).step_by(depth);
-            let sum: f64 = values.zip(&weights).map(|(value, weight)| value.value() * weight).sum();
+            let sum: f64 = values.zip(&weights).map(|(value, weight)| value * weight).sum();
             let wanted = if scores.is_empty() { 0.0 } else { sum / total };
             let error = (found.value() - wanted).abs();
             assert!(

@@ -107,7 +107,7 @@ impl Tally {
             Verdict::Broken(_) => self.broken += 1,
         }
         self.conflicts += u32::from(kernel.report.accesses.iter().any(|access| conflicts(access) > 0));
-        self.complaints += u32::from(assembled.is_some_and(|assembled| !assembled.is_clean()));
+        self.complaints += u32::from(assembled.is_some_and(|assembled| !assembled.said.is_clean()));
     }
 
     fn text(&self, kernels: usize, refused: usize) -> String {

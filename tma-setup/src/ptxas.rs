@@ -1,0 +1,106 @@
+//! Runs ptxas, and reads what it says of what it assembles.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// What ptxas says of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// How many kernels it has assembled.
+    pub kernels: usize,
+    /// Registers of a thread, of the kernel with the most.
+    pub registers: u32,
+    /// Bytes of a thread's stack, of the function with the largest.
+    pub stack: u32,
+    /// Bytes that a thread writes to memory for want of registers, and reads back.
+    pub spills: [u32; 2],
+    /// Its warnings, and its notes C7xxx: that it has serialised multiplications of tensor cores, or
+    /// ignored `setmaxnreg`.
+    pub complaints: Vec<String>,
+}
+
+impl Said {
+    /// Reads the output of `ptxas -v`.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let mut said = Self::default();
+        for line in text.lines() {
+            let number = |word: &str| -> u32 {
+                let before = line.split_once(word).and_then(|(before, _)| before.split_whitespace().last());
+                before.and_then(|number| number.parse().ok()).unwrap_or(0)
+            };
+            let lower = line.to_ascii_lowercase();
+            if ["warning", "(c7", "performance loss"].iter().any(|word| lower.contains(word)) {
+                said.complaints.push(line.trim().to_owned());
+            }
+            said.kernels += usize::from(line.contains("Compiling entry function"));
+            said.registers = said.registers.max(number(" registers"));
+            said.stack = said.stack.max(number(" bytes stack frame"));
+            said.spills[0] += number(" bytes spill stores");
+            said.spills[1] += number(" bytes spill loads");
+        }
+        said
+    }
+
+    /// Whether nobody would want it otherwise: a stack is what some kernels ask for.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.spills == [0, 0] && self.complaints.is_empty()
+    }
+}
+
+/// Assembles PTX for a target, such as `sm_90a`, to see what is said of it.
+///
+/// # Errors
+/// If ptxas cannot be started, or refuses the PTX.
+pub fn judge(ptxas: &Path, target: &str, ptx: &str) -> Result<Said> {
+    let mut command = Command::new(ptxas);
+    command.args(["-arch", target, "-v", "-o", "/dev/null", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut started = command.spawn().with_context(|| format!("cannot start {}", ptxas.display()))?;
+    // It reads everything before it says anything, unless it has failed, which its status tells.
+    let written = started.stdin.take().map(|mut input| input.write_all(ptx.as_bytes()));
+    let output = started.wait_with_output().context("cannot read what ptxas says")?;
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if !output.status.success() {
+        bail!("{}\n{}", output.status, text.trim());
+    }
+    written.transpose().context("cannot give PTX to ptxas")?;
+    Ok(Said::read(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_spills_and_notes_are_read() {
+        let said = Said::read(
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n\
+             ptxas info    : Compiling entry function 'k' for 'sm_90a'\n\
+             ptxas info    : Function properties for k\n    \
+             16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
+             ptxas info    : Used 168 registers, used 1 barriers, 16 bytes cumulative stack size\n",
+        );
+        assert_eq!((said.kernels, said.registers, said.stack, said.spills), (1, 168, 16, [8, 12]));
+        assert_eq!(said.complaints.len(), 1);
+        assert!(!said.is_clean());
+    }
+
+    #[test]
+    fn a_module_without_complaints_is_clean() {
+        let of = |kernel: &str, registers: u32| {
+            format!(
+                "ptxas info    : Compiling entry function '{kernel}' for 'sm_90a'\n    \
+                 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+                 ptxas info    : Used {registers} registers, used 1 barriers\n"
+            )
+        };
+        let said = Said::read(&[of("k", 40), of("l", 10)].concat());
+        assert!(said.is_clean());
+        assert_eq!((said.kernels, said.registers, said.stack), (2, 40, 0));
+    }
+}
