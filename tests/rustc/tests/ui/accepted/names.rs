@@ -2,7 +2,7 @@
 //! kinds.
 #![deny(warnings)]
 // The workspace asks for more than rustc does by itself.
-#![allow(unreachable_pub, unused_qualifications)]
+#![allow(unreachable_pub, unused_qualifications, clippy::all)]
 
 #[tma_runtime::tma_module]
 mod module {
