@@ -15,8 +15,9 @@ use crate::{
     workspace,
 };
 
-/// The feature `cuda` of the packages that have it.
-const CUDA: &str = "tma-runtime/cuda,tma-kernels/cuda,tma-examples/cuda,tma-conformance/cuda,tma-tests/cuda";
+/// The feature `cuda` of the published packages that have it, and of the others.
+const CUDA_OF_PUBLISHED: &str = "tma-runtime/cuda,tma-kernels/cuda";
+const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-tests/cuda";
 
 /// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
 const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
@@ -36,7 +37,7 @@ const PUBLISHED: [&str; 8] = [
 /// The features that their `package.metadata.docs.rs` has.
 const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim";
 
-/// The compiler is built in a third of the time so. That pays where it has few kernels to judge.
+/// The compiler of kernels is built in a third of the time so. That pays where it compiles no PTX.
 const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
 
 /// Runs the steps in order and prints how long each took.
@@ -94,9 +95,9 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     };
     // The build must work without LLVM and CUDA even if they are installed: with these variables, a
     // build script that looked for either would find nothing.
-    let without_libraries = |mut command: Command| {
-        let nowhere = workspace::target().join("nowhere");
-        command.env(llvm::VARIABLE, &nowhere).env("CUDA_LIBRARY_PATH", &nowhere);
+    let nowhere = workspace::target().join("nowhere");
+    let without_cuda = |mut command: Command| {
+        command.env("CUDA_LIBRARY_PATH", &nowhere);
         command
     };
     let deny_warnings = ["--", "-D", "warnings"];
@@ -105,15 +106,16 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
 
     // Lints and documentation do not depend on PTX, which build scripts of their own would compile.
     // What is there only without CUDA is linted further down.
-    let everything = [SIMULATOR_COMMAND, CUDA].join(",");
-    let mut lints = cargo(&["clippy", "--workspace", "--all-targets", "--features", &everything]);
-    lints.args(deny_warnings).env("TMA_PTX", "off");
+    let everything = [SIMULATOR_COMMAND, CUDA_OF_PUBLISHED, CUDA_OF_OTHERS].join(",");
+    let mut lints = cargo(&["clippy", "--config", QUICKLY, "--workspace", "--all-targets"]);
+    lints.args(["--features", &everything]).args(deny_warnings).env("TMA_PTX", "off");
 
-    // xtask is among the packages since then the compiler's dependencies have the same features each
-    // time, so that it is built once.
+    // All of these are without LLVM, and xtask is among the packages: so the compiler's dependencies
+    // have the same features each time, and it is built once.
     let without_defaults = |subcommand: &str, packages: &[&str], more: &[&str]| {
         let mut command = cargo(&[subcommand, "--config", QUICKLY, "--no-default-features", "-p", "xtask"]);
         command.args(packages.iter().flat_map(|package| ["-p", package])).args(more);
+        command.env(llvm::VARIABLE, &nowhere);
         command
     };
     let lints_without_defaults = |packages: &[&str], more: &[&str]| {
@@ -131,9 +133,9 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
     // Nobody reads the pages of what is not published.
-    let mut documentation = cargo(&["doc", "--no-deps", "--workspace", "--features", &everything]);
-    let unread = ["tma-tests", "tma-tests-rustc", "tma-conformance", "tma-examples"];
-    documentation.args(unread.iter().flat_map(|package| ["--exclude", package]));
+    let mut documentation = cargo(&["doc", "--config", QUICKLY, "--no-deps", "-p", "xtask"]);
+    documentation.args(PUBLISHED.iter().flat_map(|package| ["-p", package]));
+    documentation.args(["--features", FEATURES_OF_DOCS_RS, "--features", CUDA_OF_PUBLISHED]);
     documentation.env("RUSTDOCFLAGS", "-D warnings").env("TMA_PTX", "off");
 
     // As docs.rs does, which has neither LLVM nor CUDA.
@@ -144,12 +146,12 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     vec![
         ("format", format),
         ("lints", lints),
-        ("lints without LLVM and CUDA", without_libraries(bare)),
+        ("lints without LLVM and CUDA", without_cuda(bare)),
         ("lints without the simulator", gpu_only),
         ("lints without simulator and CUDA", neither),
         ("tests without the simulator", no_simulator),
         ("tests", tests),
         ("documentation", documentation),
-        ("documentation as published", without_libraries(published)),
+        ("documentation as published", without_cuda(published)),
     ]
 }
