@@ -16,8 +16,8 @@ use tma_setup::ptxas;
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has fetched.
 static ASSEMBLER: LazyLock<PathBuf> = LazyLock::new(|| {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
-    let found = PTXAS.find(&tools).unwrap_or_else(|error| panic!("{error}"));
-    found.expect("`cargo xtask setup` has fetched ptxas").path
+    let found = PTXAS.require(&tools, "cargo xtask setup");
+    found.unwrap_or_else(|error| panic!("{error}")).path
 });
 
 /// What the assembler has against a module.

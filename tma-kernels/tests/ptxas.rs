@@ -1,9 +1,9 @@
-//! NVIDIA's own assembler on the PTX of every third instance, or of each with `TMA_TESTS=all`: no
-//! spills, no local memory, and no multiplication that it makes wait for itself.
+//! NVIDIA's own assembler on the PTX of every instance: no spills, no local memory, and no
+//! multiplication that it makes wait for itself.
 #![cfg(feature = "llvm")]
 
 use std::path::Path;
-use std::{env, thread};
+use std::thread;
 
 use tma_kernels::attention::kernel::forward;
 use tma_kernels::conv::kernel::convolution;
@@ -17,10 +17,6 @@ use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
 
-/// Of the instances, one in so many is assembled: a number that is prime to how many there are of
-/// each element type, so that all tiles and all types are among them.
-const ONE_IN: usize = 3;
-
 /// What the assembler has against one of these kernels.
 fn complaints(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
     let complaint = |kernel: &&KernelSpec| match ptxas::judge(assembler, "sm_90a", kernel.ptx) {
@@ -32,16 +28,14 @@ fn complaints(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
 }
 
 #[test]
-fn instances_are_assembled_without_spills() {
+fn every_instance_is_assembled_without_spills() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
-    let assembler = PTXAS.find(&tools).unwrap_or_else(|error| panic!("{error}"));
-    let assembler = assembler.expect("`cargo xtask setup` has fetched ptxas").path;
+    let assembler = PTXAS.require(&tools, "cargo xtask setup").unwrap_or_else(|error| panic!("{error}")).path;
     let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
-    let every = env::var_os("TMA_TESTS").is_some_and(|which| which == "all");
-    let kernels: Vec<_> = products.chain(others).step_by(if every { 1 } else { ONE_IN }).collect();
+    let kernels: Vec<_> = products.chain(others).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let complaints: Vec<_> = thread::scope(|scope| {
         // Each takes some of each kernel's instances, since these differ in what they take.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::{download, process};
 
@@ -115,6 +115,14 @@ impl Program {
             return Ok(None);
         }
         Ok(self.usable(&own))
+    }
+
+    /// [`find`](Self::find), or an error that names the command that fetches it.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find); if there is none.
+    pub fn require(&self, home: &Path, command: &str) -> Result<Found> {
+        self.find(home)?.with_context(|| format!("there is no {}: `{command}` fetches it", self.wanted()))
     }
 
     /// [`find`](Self::find), or else a download into `home`.

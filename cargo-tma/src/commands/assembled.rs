@@ -30,8 +30,7 @@ pub(crate) fn home() -> PathBuf {
 
 /// A program that was installed, or an error that says how to.
 pub(crate) fn require(program: &Program) -> Result<Found> {
-    let found = program.find(&home())?;
-    found.with_context(|| format!("there is no {}: `cargo tma setup` fetches it", program.wanted()))
+    program.require(&home(), "cargo tma setup")
 }
 
 /// Assembles a kernel, with line numbers.
