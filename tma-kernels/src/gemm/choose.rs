@@ -15,8 +15,12 @@ pub enum Tile {
     Beside,
     /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
     Folded,
+    /// 64 × 128 a cluster of two blocks, each of which adds up half of K.
+    Folded64,
     /// 128 × 64 a block, in clusters of two blocks side by side.
     Narrow,
+    /// 64 × 128 a block, in clusters of four blocks side by side.
+    Quad,
     /// 64 × 128 a block.
     Low128,
     /// 64 × 64 a block.
@@ -53,17 +57,21 @@ pub(crate) struct Facts {
     rest: f64,
     /// Nanoseconds by which each unit of work takes longer if sums are split.
     split: f64,
+    /// Bytes per nanosecond that come from global memory, where each is read once.
+    stream: f64,
 }
 
 impl Tile {
     /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Pair,
         Self::Middle,
         Self::Square,
         Self::Beside,
         Self::Folded,
+        Self::Folded64,
         Self::Narrow,
+        Self::Quad,
         Self::Low128,
         Self::Low64,
     ];
@@ -73,14 +81,16 @@ impl Tile {
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, rest: 1000.0, split: 8000.0 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, rest: 2200.0, split: 8000.0 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, rest: 850.0, split: 5100.0 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 800.0, split: 3000.0 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, rest: 600.0, split: 2700.0 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0, stream: 3.7 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0, stream: 3.7 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, rest: 2200.0, split: 8000.0, stream: 3.6 },
+            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, rest: 1500.0, split: 8000.0, stream: 3.85 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, rest: 850.0, split: 5100.0, stream: 3.7 },
+            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 1600.0, split: 8000.0, stream: 3.85 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 800.0, split: 3000.0, stream: 3.7 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, rest: 600.0, split: 2700.0, stream: 3.4 },
         }
     }
 }
@@ -115,6 +125,12 @@ impl Problem {
         (self.extents[2] * self.bytes[0]).div_ceil(128)
     }
 
+    /// Bytes of all matrices of B.
+    fn bytes_of_b(&self) -> f64 {
+        let [_, n, k] = self.extents.map(|extent| extent as f64);
+        n * k * (self.bytes[0] * self.batches) as f64
+    }
+
     /// Clusters' tiles of all products.
     pub(crate) fn tiles(&self, facts: &Facts) -> usize {
         let [rows, columns] = facts.extents();
@@ -122,12 +138,12 @@ impl Problem {
     }
 }
 
-/// Bytes per nanosecond that come from global memory, where each is read once.
-const MEMORY: f64 = 3800.0;
-
 /// How much more is read where several clusters read the same part of a B that the L2 cache does
 /// not hold.
 const AGAIN: f64 = 1.35;
+
+/// How much longer it takes to read what a tile needs of which half of the rows are outside of A.
+const HALF_OUTSIDE: f64 = 2.0;
 
 /// Bytes of the L2 cache.
 const L2: f64 = 50e6;
@@ -155,11 +171,22 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
     let written = m * n * (problem.bytes[1] * problem.batches) as f64;
     let is_shared = problem.extents[0] > facts.extents()[0] && read > L2;
-    let moved = (read + written) / MEMORY * if is_shared { AGAIN } else { 1.0 };
+    let is_half_outside = facts.extents()[0] > 64 && 2 * problem.extents[0] <= facts.extents()[0];
+    let moved = (read + written) / (facts.stream * 1000.0)
+        * if is_shared { AGAIN } else { 1.0 }
+        * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
     let cool = rounds * depth * facts.step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     let exchanged = if choice.splits > 1 { rounds * facts.split } else { 0.0 };
     LAUNCH + rounds * facts.rest + exchanged + multiplied.max(moved)
+}
+
+/// By how many steps along K a cluster begins after the one before it, if each part of a B that the
+/// L2 cache does not hold is read by one alone: so that memory's channels share what is read.
+pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
+    const STEPS: u32 = 37;
+    let of_b = problem.bytes_of_b();
+    if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
 }
 
 /// Whether blocks without clusters read each part of a B once that is much larger than the L2 cache.
@@ -167,9 +194,7 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
 /// chip, which is worth more than an early beginning (docs/gemm.md, "The next launch begins early").
 pub(crate) fn streams(problem: &Problem, tile: Tile) -> bool {
     let facts = tile.facts();
-    let [m, n, k] = problem.extents;
-    let bytes = n.saturating_mul(k).saturating_mul(problem.bytes[0] * problem.batches);
-    facts.blocks() == 1 && m <= facts.extents()[0] && bytes as f64 > 2.0 * L2
+    facts.blocks() == 1 && problem.extents[0] <= facts.extents()[0] && problem.bytes_of_b() > 2.0 * L2
 }
 
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
@@ -219,11 +244,15 @@ mod tests {
         chosen([256, 4096, 4096], Tile::Folded, 1);
         chosen([256, 8192, 8192], Tile::Square, 1);
         chosen([4096, 4096, 16384], Tile::Pair, 1);
-        chosen([64, 14336, 4096], Tile::Low128, 1);
-        chosen([64, 8192, 8192], Tile::Low64, 1);
+        chosen([64, 14336, 4096], Tile::Quad, 1);
+        chosen([16, 14336, 4096], Tile::Quad, 1);
+        chosen([64, 28672, 8192], Tile::Quad, 1);
+        chosen([64, 8192, 8192], Tile::Folded64, 1);
+        chosen([32, 8192, 8192], Tile::Folded64, 1);
+        chosen([16, 4096, 14336], Tile::Folded64, 1);
         chosen([1024, 1024, 1024], Tile::Low128, 1);
         chosen([128, 8192, 8192], Tile::Narrow, 1);
-        chosen([128, 4096, 4096], Tile::Low64, 1);
+        chosen([128, 4096, 4096], Tile::Folded64, 1);
         chosen([256, 256, 256], Tile::Low64, 1);
     }
 
@@ -244,6 +273,16 @@ mod tests {
         assert!(!streams([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
         assert!(!streams([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
         assert!(!streams([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
+    }
+
+    #[test]
+    fn what_the_cache_does_not_hold_is_read_apart() {
+        let stagger = |extents, tile| stagger(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
+        assert!(
+            stagger([64, 8192, 8192], Tile::Folded64) > 0 && stagger([128, 8192, 8192], Tile::Narrow) > 0
+        );
+        assert_eq!(stagger([64, 4096, 4096], Tile::Folded64), 0, "the L2 cache holds B");
+        assert_eq!(stagger([65, 8192, 8192], Tile::Folded64), 0, "rows of two tiles share B");
     }
 
     #[test]

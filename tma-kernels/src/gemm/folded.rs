@@ -2,7 +2,7 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches: 128 × 128 elements a cluster, whose blocks add up half of K each. Then
+/// C = A · B, in batches: `ROWS` × 128 elements a cluster, whose blocks add up half of K each. Then
 /// each block sends the other one half of its sums, through distributed shared memory, and stores
 /// the other half of C.
 ///
@@ -11,7 +11,6 @@ use tma_runtime::tma_module;
 pub mod halves {
     use tma_runtime::prelude::*;
 
-    const WARPGROUPS: u32 = 2;
     /// Columns of a cluster's tile, of which a block stores half.
     const N: u32 = 128;
     /// A thread's sums of its half.
@@ -39,13 +38,31 @@ pub mod halves {
     /// A cluster for each tile.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [1, 2], unchecked, instances(
         (AB, C, K) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
-        (MN_B, ROWS_B, COLS_B) in [folded_nt = (false, 128, 64), folded_nn = (true, 64, 128)];
+        (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
+            folded_nt = (128, 2, 5, false, 128, 64),
+            folded_nn = (128, 2, 5, true, 64, 128),
+            folded64_nt = (64, 1, 7, false, 128, 64),
+            folded64_nn = (64, 1, 7, true, 64, 128),
+        ];
 
         (AB, C, K) in [e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
-        (MN_B, ROWS_B, COLS_B) in [folded_nt = (false, 128, 128)];
+        (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
+            folded_nt = (128, 2, 5, false, 128, 128),
+            folded64_nt = (64, 1, 7, false, 128, 128),
+        ];
     ))]
-    pub fn folded<AB, C, const K: u32, const MN_B: bool, const ROWS_B: u32, const COLS_B: u32>(
-        a: TensorMap<Tile<AB, Shape3<1, 128, K>, Swizzle128>>,
+    pub fn folded<
+        AB,
+        C,
+        const K: u32,
+        const ROWS: u32,
+        const WARPGROUPS: u32,
+        const STAGES: u32,
+        const MN_B: bool,
+        const ROWS_B: u32,
+        const COLS_B: u32,
+    >(
+        a: TensorMap<Tile<AB, Shape3<1, ROWS, K>, Swizzle128>>,
         b: TensorMap<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>>,
         c: TensorMap<Tile<C, Shape3<1, 64, 64>, Swizzle128>>,
         m: u32,
@@ -60,8 +77,8 @@ pub mod halves {
         Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, K, Element = AB>,
     {
         let ring: Pipeline<
-            (Tile<AB, Shape3<1, 128, K>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
-            5,
+            (Tile<AB, Shape3<1, ROWS, K>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
+            STAGES,
         > = shared();
         let outs: Stages<Tile<C, Shape3<1, 64, 64>, Swizzle128>, WARPGROUPS> = shared();
         let inbox: Stages<SharedArray<f32, { HALF * 128 }>, WARPGROUPS> = shared();
@@ -79,10 +96,10 @@ pub mod halves {
         grid_dependency_launch(); // the next kernel prepares what this one has done by now
         grid_dependency_wait();
 
-        let down = m.div_ceil(128);
+        let down = m.div_ceil(ROWS);
         let across = n.div_ceil(N);
         let tile = cluster_idx().x;
-        let row = tile % down * 128;
+        let row = tile % down * ROWS;
         let column = tile / down % across * N;
         let batch = tile / (down * across);
         let rank = block_in_cluster().y;

@@ -49,11 +49,13 @@ pub mod product {
             middle_nt = (1, 2, 2, 2, 0, 192, 5, false, 128, 64, 128, false, 192, 64, 96),
             square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, false, 128, 64, 64),
             narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, false, 64, 64, 64),
+            quad_nt = (4, 1, 1, 2, 1, 128, 8, false, 64, 64, 16, false, 128, 64, 128),
             low128_nt = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, false, 128, 64, 128),
             low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, false, 64, 64, 64),
             middle_nn = (1, 2, 2, 2, 0, 192, 5, false, 128, 64, 128, true, 64, 192, 32),
             square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
             narrow_nn = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, true, 64, 64, 64),
+            quad_nn = (4, 1, 1, 2, 1, 128, 8, false, 64, 64, 16, true, 64, 128, 64),
             low128_nn = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 64),
             low64_nn = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, true, 64, 64, 64),
         ];
@@ -74,6 +76,11 @@ pub mod product {
             square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 128, 128, false, 128, 128, 64),
             narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 128, 64, false, 64, 128, 64),
             low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 128, 64, false, 64, 128, 64),
+        ];
+
+        (AB, SUM, C, K, COLS) in [e4m3 = (e4m3, f32, bf16, 128, 64), e5m2 = (e5m2, f32, bf16, 128, 64)],
+        (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
+            quad_nt = (4, 1, 1, 2, 1, 128, 8, false, 64, 128, 16, false, 128, 128, 128),
         ];
 
         (AB, SUM, C, K, COLS) in [tf32 = (tf32, f32, f32, 32, 32)],

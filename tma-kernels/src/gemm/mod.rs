@@ -46,10 +46,6 @@ use tma_runtime::{Scalar, launch::resident_blocks};
 /// Parts of sums that are asked for beyond these are left out, so that all can be counted.
 const MOST_SPLITS: u32 = 64;
 
-/// Steps along K by which neighbouring clusters begin apart where each reads a part of B of its
-/// own. Odd, so that all steps are someone's first.
-const STAGGER: u32 = 37;
-
 /// What is applied to each element of the result at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
@@ -323,8 +319,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
 
     let down = m.div_ceil(facts.extents()[0]);
     let band = choose::BAND.min(down) as u32;
-    // What no other cluster reads, clusters read from apart, so that memory's channels share it.
-    let stagger = if down == 1 { STAGGER } else { 0 };
+    let stagger = choose::stagger(&problem, choice.tile);
     let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
     let mut args = vec![
         Arg::map(a).with(options_of_maps),
