@@ -162,6 +162,48 @@ fn work_from_a_queue() {
     );
 }
 
+/// The host sees to it that there are `tiles` numbers in both parts together.
+#[test]
+fn loaded_numbers_that_go_together() {
+    is_right(
+        "#[tma_kernel(threads = 64)]
+        fn k(lens: Global<u32>, out: Global<u32>, tiles: u32) {
+            let number: Stages<SharedArray<u32, 1>, 2> = shared();
+            let full: Stages<Barrier, 2> = shared();
+            let empty: Stages<Barrier, 2> = shared();
+            if thread_idx().x == 0 {
+                for stage in 0..2 {
+                    full[stage].init(1);
+                    empty[stage].init(1);
+                }
+            }
+            sync_threads();
+            if thread_idx().x == 0 {
+                let mut sent = 0;
+                for part in 0..lens.get(0) {
+                    empty[sent % 2].wait((sent / 2 & 1) ^ 1);
+                    number[sent % 2].set(0, part);
+                    full[sent % 2].arrive();
+                    sent += 1;
+                }
+                for part in 0..lens.get(1) {
+                    empty[sent % 2].wait((sent / 2 & 1) ^ 1);
+                    number[sent % 2].set(0, part);
+                    full[sent % 2].arrive();
+                    sent += 1;
+                }
+            }
+            if thread_idx().x == 32 {
+                for tile in 0..tiles {
+                    full[tile % 2].wait(tile / 2 & 1);
+                    out.set(tile, number[tile % 2].get(0));
+                    empty[tile % 2].arrive();
+                }
+            }
+        }",
+    );
+}
+
 #[test]
 fn barriers_of_every_kind() {
     is_proved(

@@ -1,17 +1,31 @@
 //! Conditions: what follows from what was decided, and what is free.
 
+use std::rc::Rc;
+
 use super::code::Ends;
 use super::finding::Why;
 use super::lanes::Lanes;
+use super::launch;
 use super::run::{Run, Step, Stop};
 use super::term::{Node, Term};
-use crate::ir::{BinaryOp, Scalar, Stmt};
+use crate::ir::{BinaryOp, Scalar, Stmt, StmtId};
+use crate::limits::WARP_THREADS;
+
+/// What a free condition decides.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    /// The loop that it may end, or is in, and the turn.
+    in_loop: Option<(StmtId, u32)>,
+    may_end: bool,
+    /// What it is where the loop ends, or in the world that is looked at first; none if that is open.
+    first: Option<bool>,
+}
 
 impl Run<'_, '_> {
     /// Whether a condition holds for the group, which parts if it holds for some. What is not known
     /// is decided: first so that a loop ends, and the other way in another world.
     pub(super) fn decide(&mut self, condition: &Lanes<Term>, stmt: &Stmt, ends: Ends) -> Step<bool> {
-        if self.choices.forks && ends != Ends::Neither {
+        if self.choices.forks && matches!(ends, Ends::Then | Ends::Otherwise) {
             let is_free = condition.uniform().is_none_or(|term| self.terms.known(term).is_none());
             let of = self.input.code.step(self.me().at).loops.last();
             self.choices.free.extend(of.filter(|_| is_free));
@@ -27,6 +41,9 @@ impl Run<'_, '_> {
         let all: Vec<_> = (0..count).filter_map(|lane| condition.get(lane)).collect();
         if condition.uniform().is_none() {
             self.doubt(Why::Cut, stmt.origin.span);
+            if ends == Ends::Otherwise && self.is_in_silent_loop() {
+                return self.first_lane_goes_on(condition, ends);
+            }
         }
         let mut holds = None;
         for term in all {
@@ -38,21 +55,43 @@ impl Run<'_, '_> {
                         return Err(Stop::Over);
                     }
                 }
-                (None, None) => holds = Some(self.choose(term, ends)?),
+                (None, None) => holds = Some(self.choose(term, self.about(ends))?),
             }
         }
         Ok(holds.unwrap_or(true))
     }
 
+    /// Whether the current group is in a loop in which nothing synchronises, in a world.
+    fn is_in_silent_loop(&self) -> bool {
+        let is_silent = |(of, _): &(StmtId, u32)| self.input.code.is_silent(*of);
+        !self.choices.forks && self.me().turns.last().is_some_and(is_silent)
+    }
+
+    /// Lanes that go through something together, as `for i in (lane..n).step_by(32)` does: the first
+    /// one of the warp decides freely, and for the others there is nothing more, so that launches
+    /// with a single element are looked at.
+    fn first_lane_goes_on(&mut self, condition: &Lanes<Term>, ends: Ends) -> Step<bool> {
+        let threads = Rc::clone(&self.me().threads);
+        for (lane, thread) in threads.iter().enumerate() {
+            let Some(term) = condition.get(lane) else { continue };
+            if self.facts.known(self.terms, term).is_some() {
+                continue;
+            }
+            if thread % WARP_THREADS == 0 {
+                self.choose(term, self.about(ends))?;
+            } else if !self.facts.assume_free(self.terms, term, false) {
+                return Err(Stop::Over);
+            }
+        }
+        let known = condition.map(|term| self.facts.known(self.terms, term)).ok_or(Stop::Over)?;
+        known.uniform().ok_or_else(|| self.split(&known.classes()))
+    }
+
     /// Decides a condition that is free: of several together each, as far as that is needed.
-    fn choose(&mut self, condition: Term, ends: Ends) -> Step<bool> {
+    fn choose(&mut self, condition: Term, about: About) -> Step<bool> {
         if let Node::Not(inner) = *self.terms.node(condition) {
-            let ends = match ends {
-                Ends::Then => Ends::Otherwise,
-                Ends::Otherwise => Ends::Then,
-                Ends::Neither => Ends::Neither,
-            };
-            return self.choose(inner, ends).map(|holds| !holds);
+            let about = About { first: about.first.map(|first| !first), ..about };
+            return self.choose(inner, about).map(|holds| !holds);
         }
         if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
             && self.terms.scalar(condition) == Scalar::Bool
@@ -62,40 +101,69 @@ impl Run<'_, '_> {
                     return Ok(holds);
                 }
                 if self.facts.known(self.terms, part).is_none() {
-                    self.choose(part, ends)?;
+                    self.choose(part, about)?;
                 }
             }
             return self.facts.known(self.terms, condition).ok_or(Stop::Over);
         }
-        self.choose_one(condition, ends)
+        self.choose_one(condition, about)
     }
 
-    fn choose_one(&mut self, condition: Term, ends: Ends) -> Step<bool> {
+    fn choose_one(&mut self, condition: Term, about: About) -> Step<bool> {
         if self.choices.forks {
             return Err(Stop::Fork(condition));
         }
-        let in_loop = self.me().turns.last().copied();
-        if in_loop.is_some_and(|(_, turn)| turn > self.input.most_turns) {
+        let innermost = self.me().turns.last();
+        if innermost.is_some_and(|(_, turn)| *turn > self.input.most_turns) {
             return Err(Stop::Cut);
         }
+        let About { in_loop, may_end, first } = about;
+        // Numbers are mostly not the same.
+        let is_equality = self.terms.node(condition).operands_of_binary(BinaryOp::Eq).is_some();
+        let first = first.unwrap_or(!is_equality);
         let turn = in_loop.map_or(0, |(_, turn)| turn);
-        let is_outer = in_loop.is_some_and(|(of, _)| self.input.code.is_outer(of));
-        let first = match ends {
-            Ends::Then | Ends::Neither => true,
-            Ends::Otherwise => false,
-        };
+        let turns = in_loop.map_or(self.choices.turns.inner, |(of, _)| self.turns_of(of));
         let choices = &mut self.choices;
-        let may_go_on = ends != Ends::Neither;
         let is_other = choices.path.get(choices.taken.len()).copied();
-        let turns = if is_outer { choices.turns.outer } else { choices.turns.inner };
-        let is_other = is_other.unwrap_or(may_go_on && turn < turns);
-        choices.most_turns = choices.most_turns.max(turn + u32::from(may_go_on && is_other));
-        if may_go_on && !is_other {
+        let is_other = is_other.unwrap_or(may_end && turn < turns);
+        choices.most_turns = choices.most_turns.max(turn + u32::from(may_end && is_other));
+        if may_end && !is_other {
             choices.fewest_turns = Some(choices.fewest_turns.map_or(turn, |fewest| fewest.min(turn)));
         }
         choices.taken.push(is_other);
+        if launch::has_data(self.terms, condition) {
+            choices.data = choices.data.and(self.current, in_loop.filter(|_| may_end).map(|(of, _)| of));
+        }
         let value = first != is_other;
         if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
+    }
+
+    /// What a branch decides. A `break` out of a loop in which nothing synchronises ends a search: the
+    /// loop around it goes on with what was found, and ends where there is nothing.
+    fn about(&self, ends: Ends) -> About {
+        let turns = self.me().turns.as_slice();
+        let (in_loop, may_end, first) = match (ends, turns) {
+            (Ends::Then, [.., around, (of, _)]) if self.input.code.is_silent(*of) => {
+                (Some(around), true, Some(false))
+            }
+            (Ends::Then, _) => (turns.last(), true, Some(true)),
+            (Ends::Otherwise, _) => (turns.last(), true, Some(false)),
+            (Ends::Turn, _) => (turns.last(), false, Some(false)),
+            (Ends::Neither, _) => (turns.last(), false, None),
+        };
+        About { in_loop: in_loop.copied(), may_end, first }
+    }
+
+    /// How many turns of a loop are taken first.
+    fn turns_of(&self, of: StmtId) -> u32 {
+        let turns = self.choices.turns;
+        if self.input.code.is_silent(of) {
+            turns.silent
+        } else if self.input.code.is_outer(of) {
+            turns.outer
+        } else {
+            turns.inner
+        }
     }
 
     /// Whether a value is in one of these ranges.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::banks::{Banks, SharedAccess};
+use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
@@ -10,7 +11,7 @@ use super::finding::{Doubt, Found, Why};
 use super::groups;
 use super::launch;
 use super::proof::{self, Outcome, Statics};
-use super::run::{Choices, Input, Run, Stop, Turns};
+use super::run::{Input, Run, Stop};
 use super::term::{Term, Terms};
 use crate::check::{CheckedKernel, registers};
 use crate::diag::Diagnostic;
@@ -24,7 +25,7 @@ pub struct Budget(pub u64);
 
 impl Budget {
     /// What a macro looks at.
-    pub const MACRO: Self = Self(8_000);
+    pub const MACRO: Self = Self(10_000);
     /// What a report looks at.
     pub const REPORT: Self = Self(1_000_000);
 
@@ -253,15 +254,18 @@ impl Exploration {
         let around = most_stages(input.kernel.kernel()) + 2;
         let others = (2..=input.most_turns).filter(|turns| *turns != around).map(Turns::of_all);
         // Loops within loops go around a ring in few turns of those around them.
-        let nested = Some(Turns { inner: around, outer: FEW_TURNS }).filter(|_| input.code.has_outer());
-        let first = [0, 1].map(Turns::of_all).into_iter().chain(nested).chain([Turns::of_all(around)]);
+        let inner = around.div_ceil(FEW_TURNS) + 1;
+        let nested = Some(Turns { inner, outer: FEW_TURNS, silent: 1 }).filter(|_| input.code.has_outer());
+        let [none, one, most] = [0, 1, around].map(Turns::of_all);
+        let first = nested.into_iter().chain([none, one, most]);
         for turns in first.chain(others) {
             if self.world(input, terms, results, (&[], turns)) == Next::Enough {
                 return;
             }
             // What ended where nothing more can be said says nothing of a typical launch.
             let has_ended = results.turns < turns.inner.min(turns.outer) || results.taken.is_empty();
-            results.is_typical |= (turns.inner == around || has_ended) && !results.is_unknown;
+            let goes_around = turns == most || Some(turns) == nested;
+            results.is_typical |= (goes_around || has_ended) && !results.is_unknown;
             // No loop has an end that is free, or none goes on for so long.
             if has_ended {
                 break;
@@ -329,11 +333,11 @@ impl Exploration {
             banks.end_world(!matches!(end, Err(Stop::Split(_))));
         }
         self.left = run.budget;
-        let (choices, doubts, facts) = (run.choices, run.doubts, run.facts);
+        let (mut choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         if let Err(Stop::Split(classes)) = end {
             return Err(classes);
         }
-        (results.taken, results.turns) = (choices.taken, choices.most_turns);
+        (results.taken, results.turns) = (std::mem::take(&mut choices.taken), choices.most_turns);
         results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
@@ -348,7 +352,7 @@ impl Exploration {
                 return Ok(Next::Enough);
             }
             Err(Stop::Found(found)) => {
-                if let Some(broken) = self.found(input, terms, &facts, *found) {
+                if let Some(broken) = self.found((input, terms), &facts, &choices, *found) {
                     results.failed.push((ended(), broken));
                     if ended().is_typical(most_stages(input.kernel.kernel()) + 1) {
                         return Ok(Next::Enough);
@@ -362,9 +366,9 @@ impl Exploration {
     /// Something is wrong in a world: an error if there is such a launch.
     fn found(
         &mut self,
-        input: &Input<'_>,
-        terms: &mut Terms,
+        (input, terms): (&Input<'_>, &mut Terms),
         facts: &Facts,
+        choices: &Choices,
         found: Found,
     ) -> Option<Box<Diagnostic>> {
         let span = explain::span_of(input, found.at.site.stmt);
@@ -379,7 +383,7 @@ impl Exploration {
             self.doubt(Doubt { why: Why::Infeasible, span });
             return None;
         };
-        if launch::data(terms, &numbers) > 1 {
+        if choices.may_not_go_together(launch::data(terms, &numbers)) {
             self.doubt(Doubt { why: Why::Data, span });
             return None;
         }
@@ -413,7 +417,9 @@ impl Exploration {
         // with that mistake the first has the smallest numbers.
         let typical = failed.iter().filter(|one| is_certain(one)).max_by_key(|(ended, _)| ended.turns);
         if let Some(typical) = typical.map(place)
-            && let Some(index) = failed.iter().position(|one| is_certain(one) && place(one) == typical)
+            && let Some(index) = (0..failed.len())
+                .filter(|&index| is_certain(&failed[index]) && place(&failed[index]) == typical)
+                .min_by_key(|&index| failed[index].0.turns)
         {
             return Some(failed.swap_remove(index).1);
         }

@@ -172,11 +172,10 @@ impl Facts {
         let derived = match *terms.node(term) {
             Node::Binary(op, a, b) if scalar != Scalar::Bool => {
                 let ((low_a, high_a), (low_b, high_b)) = (of(a), of(b));
-                if let Some((of, by)) = terms.rounded_up(term) {
-                    let (low, high) = self.range(terms, of);
-                    return (ceiling(low, by), ceiling(high, by));
-                }
+                let quotient = terms.rounded_up(term).map(|(whole, by)| (of(whole), by));
                 match op {
+                    _ if quotient.is_some() => quotient
+                        .map_or((least, greatest), |((low, high), by)| (ceiling(low, by), ceiling(high, by))),
                     BinaryOp::Add => within(low_a.saturating_add(low_b), high_a.saturating_add(high_b)),
                     BinaryOp::Sub => within(low_a.saturating_sub(high_b), high_a.saturating_sub(low_b)),
                     BinaryOp::Mul if low_a >= 0 && low_b >= 0 => {
@@ -303,7 +302,11 @@ impl Facts {
             self.ranges.get_mut().retain(|known, _| *known < term);
         }
         self.bounds.insert(term, (low, high));
-        // What is bounded through a sum without overflow is bounded itself.
+        // What is bounded through a quotient, or a sum without overflow, is bounded itself.
+        if let Some((whole, by)) = terms.rounded_up(term) {
+            let (least, most) = ((low - 1).saturating_mul(by) + 1, high.saturating_mul(by));
+            return low <= high && self.bound(terms, whole, least, most);
+        }
         if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
             && let Some(by) = terms.int(by)
         {

@@ -63,7 +63,8 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Opti
         symbols_of(terms, term, &mut symbols);
         conditions.push(Condition { term, holds, symbols });
     }
-    conditions.sort_by_key(|condition| condition.term);
+    // Those of few symbols leave the fewest choices.
+    conditions.sort_by_key(|condition| (condition.symbols.len(), condition.term));
     let symbols: BTreeSet<Term> =
         conditions.iter().flat_map(|condition| condition.symbols.iter().copied()).collect();
     let numbers = symbols.iter().map(|&symbol| (symbol, ordinary(terms, symbol))).collect();
@@ -187,16 +188,25 @@ impl Search<'_> {
             }
             let before = self.numbers[&symbol];
             let failed = self.failing(index);
-            for candidate in 0..self.all[index].candidates.len() {
-                let number = self.all[index].candidates[candidate];
+            // What it is compared with may be a number that another symbol has got.
+            let others = symbols.iter().filter(|&&other| other != symbol);
+            let near = others.flat_map(|other| [0, 1, -1].map(|more| self.numbers[other] + more));
+            let greatest = self.terms.scalar(symbol).integer_range().map_or(1, |(_, greatest)| greatest);
+            let near: Vec<_> = near.filter(|number| (0..=greatest.min(LENGTH)).contains(number)).collect();
+            let own = self.all[index].candidates.len();
+            for candidate in 0..own + near.len() {
+                let candidates = &self.all[index].candidates;
+                let number = candidates.get(candidate).copied().unwrap_or_else(|| near[candidate - own]);
                 self.numbers.insert(symbol, number);
-                let more = self.failing(index) - failed;
-                if number != before && best.is_none_or(|(least, ..)| more < least) {
-                    best = Some((more, symbol, number));
+                let fails = self.failing(index);
+                self.trials += self.all[index].conditions.len() as u64;
+                if fails == 0 {
+                    return Some(symbol);
+                }
+                if number != before && best.is_none_or(|(least, ..)| fails - failed < least) {
+                    best = Some((fails - failed, symbol, number));
                 }
             }
-            let Open { candidates, conditions, .. } = &self.all[index];
-            self.trials += (candidates.len() * conditions.len()) as u64;
             self.numbers.insert(symbol, before);
         }
         let (_, symbol, number) = best?;
@@ -228,9 +238,18 @@ impl Search<'_> {
 
 /// How many of the symbols are data, which nothing but memory holds.
 pub(super) fn data(terms: &Terms, numbers: &Numbers) -> usize {
-    let is_data =
-        |term: &&Term| matches!(terms.node(**term), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)));
-    numbers.keys().filter(is_data).count()
+    numbers.keys().filter(|symbol| is_data(terms, **symbol)).count()
+}
+
+/// Whether a condition depends on data.
+pub(super) fn has_data(terms: &Terms, condition: Term) -> bool {
+    let mut symbols = BTreeSet::new();
+    symbols_of(terms, condition, &mut symbols);
+    symbols.iter().any(|symbol| is_data(terms, *symbol))
+}
+
+fn is_data(terms: &Terms, symbol: Term) -> bool {
+    matches!(terms.node(symbol), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)))
 }
 
 /// Whether a condition depends on numbers that whoever launches the kernel chooses, or on data: a

@@ -6,7 +6,7 @@
 //! | `slice`, `code` | what of a kernel matters, as steps with jumps |
 //! | `term`, `facts`, `launch` | what a launch brings, what was decided of it, examples |
 //! | `lanes`, `value` | what expressions are, for groups of threads |
-//! | `run`, `state` | one world: groups that take turns |
+//! | `run`, `state`, `choices` | one world: groups that take turns, and what was decided |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
 //! | `memory` | accesses to shared memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
@@ -18,6 +18,7 @@
 
 mod banks;
 mod barriers;
+mod choices;
 mod code;
 mod copies;
 mod deadlock;

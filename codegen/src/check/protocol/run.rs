@@ -8,6 +8,7 @@ use std::rc::Rc;
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
 use super::banks::Banks;
+use super::choices::Choices;
 use super::code::{Ends, Op, Steps};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
@@ -18,7 +19,7 @@ use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::check::CheckedKernel;
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
-use crate::quick::QuickSet;
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 /// What all worlds of a kernel have in common.
 #[derive(Debug)]
@@ -75,39 +76,6 @@ pub(super) enum Went {
     On { turn: bool },
     /// It is tried again when others have gone on; whether it came to a meeting.
     Nowhere { came: bool },
-}
-
-/// Numbers of turns of loops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Turns {
-    pub(super) inner: u32,
-    /// Of loops with others inside.
-    pub(super) outer: u32,
-}
-
-impl Turns {
-    /// The same number of each loop.
-    pub(super) fn of_all(turns: u32) -> Self {
-        Self { inner: turns, outer: turns }
-    }
-}
-
-/// The decisions of a world, in order.
-#[derive(Debug, Default)]
-pub(super) struct Choices {
-    /// Those that it has to begin with: whether each is another than the first that is tried.
-    pub(super) path: Vec<bool>,
-    pub(super) taken: Vec<bool>,
-    /// How many turns it takes of each loop whose end is free, beyond its path.
-    pub(super) turns: Turns,
-    /// The most turns after which it decided freely.
-    pub(super) most_turns: u32,
-    /// The fewest turns after which it decided freely that a loop ends.
-    pub(super) fewest_turns: Option<u32>,
-    /// Whether whoever runs it decides, each condition when it comes.
-    pub(super) forks: bool,
-    /// Then the loops whose ends depend on the launch or on data.
-    pub(super) free: QuickSet<StmtId>,
 }
 
 /// A world under way.
@@ -186,12 +154,16 @@ impl<'r, 'k> Run<'r, 'k> {
 
     /// Runs it to its end.
     pub(super) fn go(&mut self) -> Step {
+        // Of each group that waits, the news that it knew of.
+        let mut waits = vec![None; self.agents.len()];
         loop {
             let mut any = false;
-            for agent in 0..self.agents.len() {
-                if !self.agents[agent].is_done {
+            for (agent, knew) in waits.iter_mut().enumerate() {
+                if !self.agents[agent].is_done && *knew != Some(self.news) {
                     self.current = agent;
-                    any |= self.advance()?;
+                    let went = self.advance()?;
+                    *knew = (!went).then_some(self.news);
+                    any |= went;
                 }
             }
             if self.agents.iter().all(|agent| agent.is_done) {
@@ -216,7 +188,6 @@ impl<'r, 'k> Run<'r, 'k> {
 
     /// Lets the current group take a step.
     pub(super) fn one(&mut self) -> Step<Went> {
-        self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
         let me = self.me();
         if me.is_done {
             return Ok(Went::Nowhere { came: false });
@@ -224,6 +195,9 @@ impl<'r, 'k> Run<'r, 'k> {
         let (at, before) = (me.at, me.inside);
         let input = self.input;
         let step = input.code.step(at);
+        // Where a loop goes on, its turn counts.
+        let cost = u64::from(!matches!(step.op, Op::Jump(_) | Op::Enter(_)));
+        self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
         let depth = step.loops.len();
         let entered = usize::from(matches!(step.op, Op::Enter(_)));
         self.me_mut().turns.truncate(depth - entered);
@@ -304,11 +278,25 @@ impl<'r, 'k> Run<'r, 'k> {
         lanes.uniform().ok_or_else(|| self.split(&lanes.classes()))
     }
 
-    /// The group parts into these classes of its threads.
+    /// The group parts into these classes of its threads. So do those that look like it and are in the
+    /// same loop: warps that multiply elect a thread each, and would part one after the other.
     pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
-        let threads = &self.me().threads;
-        let class =
-            |class: &Vec<usize>| class.iter().filter_map(|&lane| threads.get(lane).copied()).collect();
+        let me = self.me();
+        let role = |agent: &Agent| self.input.code.step(agent.at).loops.first().copied();
+        let is_warpgroup = me.threads.len() == WARPGROUP_THREADS as usize;
+        let is_alike = |agent: &&Agent| {
+            let mut both = me.threads.iter().zip(agent.threads.iter());
+            let apart = agent.threads[0].abs_diff(me.threads[0]);
+            agent.threads.len() == me.threads.len()
+                && apart.is_multiple_of(WARP_THREADS)
+                && both.all(|(a, b)| a.abs_diff(*b) == apart)
+                && (apart == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
+        };
+        let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
+        let class = |class: &Vec<usize>| {
+            let of = |threads: &&Rc<[u32]>| class.iter().map(|&lane| threads[lane]).collect::<Vec<_>>();
+            alike.iter().flat_map(of).collect()
+        };
         Stop::Split(classes.iter().map(class).collect())
     }
 

@@ -151,3 +151,63 @@ fn counted_down(out: Global<u32>, turns: u32) {
         sync_threads();
     }
 }
+
+/// A warp reads the ends of the groups, and everybody searches the group of a tile among them.
+#[tma_kernel(threads = 96)]
+fn searched_groups(ends: Global<u32>, out: Global<u32>, groups: u32) {
+    let known: SharedArray<u32, 64> = shared();
+    let ready: Barrier = shared();
+    let number: Stages<SharedArray<u32, 1>, 2> = shared();
+    let full: Stages<Barrier, 2> = shared();
+    let empty: Stages<Barrier, 2> = shared();
+    if thread_idx().x == 0 {
+        ready.init(32);
+        for stage in 0..2 {
+            full[stage].init(1);
+            empty[stage].init(1);
+        }
+    }
+    sync_threads();
+    if warp_idx() == 0 {
+        for group in (lane_idx()..groups).step_by(32) {
+            known.set(group, ends.get(group));
+        }
+        ready.arrive();
+    }
+    if thread_idx().x == 32 {
+        ready.wait(0);
+        let mut group = 0;
+        let mut tile = block_idx().x;
+        let mut turn = 0;
+        loop {
+            while group < groups {
+                if tile < known.get(group) { break; }
+                group += 1;
+            }
+            if group == groups { break; }
+            empty[turn % 2].wait((turn / 2 & 1) ^ 1);
+            number[turn % 2].set(0, tile);
+            full[turn % 2].arrive();
+            turn += 1;
+            tile += grid_dim().x;
+        }
+    }
+    if thread_idx().x == 64 {
+        ready.wait(0);
+        let mut group = 0;
+        let mut tile = block_idx().x;
+        let mut turn = 0;
+        loop {
+            while group < groups {
+                if tile < known.get(group) { break; }
+                group += 1;
+            }
+            if group == groups { break; }
+            full[turn % 2].wait(turn / 2 & 1);
+            out.set(tile, number[turn % 2].get(0));
+            empty[turn % 2].arrive();
+            turn += 1;
+            tile += grid_dim().x;
+        }
+    }
+}

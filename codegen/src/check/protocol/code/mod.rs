@@ -4,7 +4,9 @@
 mod polls;
 
 use super::slice::Slice;
-use crate::ir::{Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, Until, visit};
+use crate::ir::{
+    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind, Until, visit,
+};
 use crate::quick::{QuickMap, QuickSet};
 
 /// The steps of a kernel.
@@ -22,6 +24,8 @@ pub(super) struct Steps<'k> {
     places: Vec<Option<usize>>,
     /// The loops with others inside whose number of turns is not constant.
     outer: QuickSet<StmtId>,
+    /// The loops in which nothing synchronises.
+    silent: QuickSet<StmtId>,
     /// Statements that are not judged.
     trusted: QuickSet<StmtId>,
 }
@@ -84,6 +88,8 @@ pub(super) enum Ends {
     Then,
     /// The other.
     Otherwise,
+    /// None, but the one where the condition holds leaves out the rest of a turn.
+    Turn,
     /// None.
     Neither,
 }
@@ -126,8 +132,8 @@ impl<'k> Steps<'k> {
             places.push(needed.then_some(variables.len()));
             variables.extend(needed.then_some(local));
         }
-        let outer = outer(&steps);
-        Self { steps, polls, counters, slice, variables, places, outer, trusted }
+        let (outer, silent) = (outer(&steps), silent(&steps));
+        Self { steps, polls, counters, slice, variables, places, outer, silent, trusted }
     }
 
     /// Whether there is a loop as in [`is_outer`](Self::is_outer).
@@ -138,6 +144,11 @@ impl<'k> Steps<'k> {
     /// Whether a loop has another inside whose number of turns is not constant.
     pub(super) fn is_outer(&self, of: StmtId) -> bool {
         self.outer.contains(&of)
+    }
+
+    /// Whether nothing synchronises in a loop: it searches, adds up, or copies element by element.
+    pub(super) fn is_silent(&self, of: StmtId) -> bool {
+        self.silent.contains(&of)
     }
 
     /// Where a variable's value is, if it matters.
@@ -186,6 +197,34 @@ fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
     }
     let around = steps.iter().filter_map(|step| step.loops.split_last());
     around.filter(|(inner, _)| !constant.contains(inner)).flat_map(|(_, outer)| outer).copied().collect()
+}
+
+/// The loops in which nothing synchronises.
+fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
+    let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(&stmt.kind));
+    let loud: QuickSet<StmtId> =
+        steps.iter().filter(is_loud).flat_map(|step| step.loops.iter().copied()).collect();
+    let all = steps.iter().flat_map(|step| step.loops.iter().copied());
+    all.filter(|of| !loud.contains(of)).collect()
+}
+
+/// Whether a statement does no more than compute and access memory, for a thread or a warp.
+fn is_silent(stmt: &StmtKind) -> bool {
+    matches!(
+        stmt,
+        StmtKind::Assign { .. }
+            | StmtKind::TileGet { .. }
+            | StmtKind::TileSet { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Warp { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::ElectOne { .. }
+            | StmtKind::Trap
+    )
 }
 
 /// Where control goes that leaves a loop or block.
@@ -252,6 +291,7 @@ impl<'k> Flat<'k> {
                 let ends = match (leaves(then), leaves(otherwise)) {
                     (true, _) => Ends::Then,
                     (false, true) => Ends::Otherwise,
+                    (false, false) if goes_on(then) => Ends::Turn,
                     (false, false) => Ends::Neither,
                 };
                 let branch = self.push(Op::Branch { stmt, condition, otherwise: 0, ends });
@@ -336,4 +376,9 @@ impl<'k> Flat<'k> {
 /// Whether a block ends by leaving the loop.
 fn leaves(block: &Block) -> bool {
     block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Behind(_) | Flow::End))
+}
+
+/// Whether a block ends by going on with the next turn.
+fn goes_on(block: &Block) -> bool {
+    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Next(_)))
 }

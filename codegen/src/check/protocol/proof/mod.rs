@@ -23,9 +23,10 @@ use std::cmp::Ordering;
 use tma_model::sync::Acquirer;
 
 pub(super) use self::statics::Statics;
+use super::choices::Choices;
 use super::facts::Facts;
 use super::lanes::Lanes;
-use super::run::{Choices, Input, Run, Step, Stop, Went};
+use super::run::{Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
 use crate::ir::StmtId;
