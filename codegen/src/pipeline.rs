@@ -1,12 +1,13 @@
 //! The way of a kernel through the compiler, up to the point where host and device part.
 
-use crate::check::protocol::{Budget, Verdict, judge, with_missing_step};
+use crate::check::protocol::{Budget, Verdict, judge, outline, with_missing_step};
 use crate::check::{self, CheckedKernel, check};
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::parse::names::{self, WordUse};
 use crate::parse::{InstanceAttr, Parsed};
+use crate::quick::QuickSet;
 use crate::{dump, hash, parse};
 
 /// A kernel item taken as far as its errors allow.
@@ -64,11 +65,12 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     sink.enter(None);
     names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
+    let mut right = QuickSet::default();
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
         sink.enter(kernel.instance.as_deref());
         match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
-            Ok(checked) if is_judged(&checked, hash, rules) => keeps_protocol(checked, &mut sink),
+            Ok(checked) if is_judged(&checked, hash, rules) => keeps_protocol(checked, &mut right, &mut sink),
             Ok(checked) => Instance::Checked(checked),
             Err(kernel) => Instance::Refused(kernel),
         }
@@ -89,9 +91,15 @@ fn is_judged(checked: &CheckedKernel, hash: u64, rules: Rules<'_>) -> bool {
     is_wanted && checked.kernel().trusted.is_none()
 }
 
-/// The kernel, unless its protocol is broken, which is reported.
-fn keeps_protocol(checked: Box<CheckedKernel>, sink: &mut Sink) -> Instance {
+/// The kernel, unless its protocol is broken, which is reported. That of instances with one of the
+/// outlines in `right` is not.
+fn keeps_protocol(checked: Box<CheckedKernel>, right: &mut QuickSet<String>, sink: &mut Sink) -> Instance {
+    let outline = outline(checked.kernel());
+    if right.contains(&outline) {
+        return Instance::Checked(checked);
+    }
     let Verdict::Broken(diagnostic) = judge(&checked, Budget::MACRO).verdict else {
+        right.insert(outline);
         return Instance::Checked(checked);
     };
     sink.push(*with_missing_step(&checked, diagnostic, Budget::MACRO));

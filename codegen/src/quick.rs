@@ -28,8 +28,12 @@ impl Hasher for Mixer {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            self.mix(chunk.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)));
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self.mix(u64::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
+            self.mix(rest.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)));
         }
     }
 

@@ -13,6 +13,7 @@
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `explore` | all worlds of a kernel |
 //! | `repair` | the step that a wrong kernel lacks |
+//! | `outline` | what instances have in common that are right together |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
@@ -33,6 +34,7 @@ mod lanes;
 mod launch;
 mod meetings;
 mod memory;
+mod outline;
 mod proof;
 mod repair;
 mod run;
@@ -44,4 +46,5 @@ mod value;
 pub use banks::SharedAccess;
 pub use explore::{Budget, Judgement, Report, Verdict, judge, report};
 pub use finding::{Doubt, Why};
+pub use outline::outline;
 pub use repair::with_missing_step;

@@ -107,9 +107,13 @@ impl Scope<'_> {
                 Value::Array(std::iter::repeat_n(one, len as usize).collect())
             }
             ExprKind::Index(array, index) => {
-                let Value::Array(all) = self.compute(array)? else { return None };
                 let index = self.number(index)?.uniform()?;
-                all.get(usize::try_from(self.terms.int(index)?).ok()?)?.clone()
+                let index = usize::try_from(self.terms.int(index)?).ok()?;
+                if let ExprKind::Array(all) = &array.kind {
+                    return self.compute(all.get(index)?);
+                }
+                let Value::Array(all) = self.compute(array)? else { return None };
+                all.get(index)?.clone()
             }
             ExprKind::Stage(stages, index) => self.stage(stages, index)?,
             ExprKind::Remote(thing, rank) => {
@@ -159,24 +163,31 @@ impl Scope<'_> {
 
     fn special(&mut self, special: Special) -> Option<Lanes<Term>> {
         let [threads_x, threads_y, _] = self.kernel.kernel().launch.threads;
-        let of_thread =
-            |f: &dyn Fn(u32) -> u32| self.threads.iter().map(|&thread| f(thread)).collect::<Vec<_>>();
-        let numbers = match special {
-            Special::ThreadIdx(Axis::X) => of_thread(&|thread| thread % threads_x),
-            Special::ThreadIdx(Axis::Y) => of_thread(&|thread| thread / threads_x % threads_y),
-            Special::ThreadIdx(Axis::Z) => of_thread(&|thread| thread / (threads_x * threads_y)),
-            Special::LaneIdx => of_thread(&|thread| thread % WARP_THREADS),
-            Special::WarpIdx => of_thread(&|thread| thread / WARP_THREADS),
-            Special::WarpgroupIdx => of_thread(&|thread| thread / WARPGROUP_THREADS),
-            Special::ClusterRank => vec![u32::try_from(self.block).ok()?],
-            Special::BlockInCluster(axis) => vec![self.block_in_cluster(axis)],
-            Special::ClusterDim(axis) => vec![along(self.cluster, axis)],
+        let same = match special {
+            Special::ThreadIdx(Axis::X) => return self.of_thread(|thread| thread % threads_x),
+            Special::ThreadIdx(Axis::Y) => return self.of_thread(|thread| thread / threads_x % threads_y),
+            Special::ThreadIdx(Axis::Z) => return self.of_thread(|thread| thread / (threads_x * threads_y)),
+            Special::LaneIdx => return self.of_thread(|thread| thread % WARP_THREADS),
+            Special::WarpIdx => return self.of_thread(|thread| thread / WARP_THREADS),
+            Special::WarpgroupIdx => return self.of_thread(|thread| thread / WARPGROUP_THREADS),
             Special::BlockIdx(axis) => return self.block_idx(axis),
+            Special::ClusterRank => u32::try_from(self.block).ok()?,
+            Special::BlockInCluster(axis) => self.block_in_cluster(axis),
+            Special::ClusterDim(axis) => along(self.cluster, axis),
             Special::GridDim(_) | Special::ClusterIdx(_) => {
                 return Some(Lanes::Same(self.terms.symbol(Symbol::Place(special), Scalar::U32)));
             }
         };
-        Lanes::of(numbers)?.map(|number| Some(self.terms.number(number, Scalar::U32)))
+        Some(Lanes::Same(self.terms.number(same, Scalar::U32)))
+    }
+
+    /// A number of each thread.
+    fn of_thread(&mut self, f: impl Fn(u32) -> u32) -> Option<Lanes<Term>> {
+        let mut all = Vec::with_capacity(self.threads.len());
+        for &thread in self.threads {
+            all.push(self.terms.number(f(thread), Scalar::U32));
+        }
+        Lanes::of(all)
     }
 
     /// The block's place in its cluster: ranks count along x, then y, then z.

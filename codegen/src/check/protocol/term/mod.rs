@@ -7,9 +7,11 @@
 
 pub(super) mod linear;
 mod node;
+mod small;
 
 use self::node::each_operand;
 pub(super) use self::node::{Given, Known, Node, Symbol, Term};
+use self::small::Smalls;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
 use crate::quick::QuickMap;
 
@@ -19,8 +21,7 @@ pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
     /// The number of each but those that are small.
     numbers: QuickMap<(Node, Scalar), Term>,
-    /// Small numbers, by their type: most terms are these.
-    small: [Vec<Option<Term>>; 4],
+    small: Smalls,
     /// The two truth values.
     truths: [Option<Term>; 2],
     /// Of each node whether it is made of symbols that a run gave numbers to.
@@ -30,32 +31,6 @@ pub(super) struct Terms {
     /// How many fresh symbols there are, and how many of turns.
     given: [u32; 2],
 }
-
-/// Where the small numbers of a type are kept, of those that count and point.
-fn shelf(scalar: Scalar) -> Option<usize> {
-    match scalar {
-        Scalar::U32 => Some(0),
-        Scalar::Usize => Some(1),
-        Scalar::I32 => Some(2),
-        Scalar::U64 => Some(3),
-        Scalar::Bool
-        | Scalar::I8
-        | Scalar::U8
-        | Scalar::I16
-        | Scalar::U16
-        | Scalar::I64
-        | Scalar::F16
-        | Scalar::Bf16
-        | Scalar::F32
-        | Scalar::F64
-        | Scalar::Tf32
-        | Scalar::E4m3
-        | Scalar::E5m2 => None,
-    }
-}
-
-/// Numbers below this are small.
-const SMALL: i128 = 1 << 16;
 
 /// What is written with more operations is not followed: a sum that grows in every turn by what a
 /// launch brings, say. All that walks through terms is bounded by this.
@@ -70,25 +45,12 @@ impl Term {
 
 impl Terms {
     pub(super) fn add(&mut self, node: Node, scalar: Scalar) -> Term {
-        if let Node::Known(Known::Int(number @ 0..SMALL)) = node
-            && let Some(shelf) = shelf(scalar)
+        if let Node::Known(Known::Int(number)) = node
+            && let Some(term) = self.add_small(number, scalar)
         {
-            return self.small_number(number as usize, shelf, scalar);
+            return term;
         }
         self.add_new(node, scalar)
-    }
-
-    fn small_number(&mut self, number: usize, shelf: usize, scalar: Scalar) -> Term {
-        if let Some(Some(term)) = self.small[shelf].get(number) {
-            return *term;
-        }
-        let term = self.push(Node::Known(Known::Int(number as i128)), scalar);
-        let all = &mut self.small[shelf];
-        if all.len() <= number {
-            all.resize(number + 1, None);
-        }
-        all[number] = Some(term);
-        term
     }
 
     fn add_new(&mut self, node: Node, scalar: Scalar) -> Term {
@@ -109,6 +71,7 @@ impl Terms {
             numbered |= self.is_numbered(operand);
             size = size.saturating_add(self.sizes[operand.0 as usize]);
         });
+        self.small.push(&node, scalar);
         self.sizes.push(size);
         self.numbered.push(numbered);
         self.nodes.push((node, scalar));
@@ -132,7 +95,10 @@ impl Terms {
 
     /// Its value, if it is a known integer.
     pub(super) fn int(&self, term: Term) -> Option<i128> {
-        self.known(term).map(Known::as_int)
+        match self.small.get(term) {
+            Some((_, number)) => Some(number.into()),
+            None => self.known(term).map(Known::as_int),
+        }
     }
 
     /// A known value.
@@ -143,7 +109,9 @@ impl Terms {
 
     /// A known integer.
     pub(super) fn number(&mut self, value: impl Into<i128>, scalar: Scalar) -> Term {
-        self.add(Node::Known(Known::Int(value.into())), scalar)
+        let number = value.into();
+        self.add_small(number, scalar)
+            .unwrap_or_else(|| self.add_new(Node::Known(Known::Int(number)), scalar))
     }
 
     /// A truth value.
@@ -154,43 +122,6 @@ impl Terms {
         let term = self.add(Node::Known(Known::Bool(value)), Scalar::Bool);
         self.truths[usize::from(value)] = Some(term);
         term
-    }
-
-    /// What small numbers come to, of the operations that addresses and loops are made of: nothing
-    /// wraps.
-    fn small(&mut self, op: BinaryOp, a: Term, b: Term, scalar: Scalar) -> Option<Term> {
-        let shelf = shelf(scalar)?;
-        let (a, b) = (self.as_small(a)?, self.as_small(b)?);
-        let number = match op {
-            BinaryOp::Add => a + b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Sub => a.checked_sub(b)?,
-            BinaryOp::Div => a.checked_div(b)?,
-            BinaryOp::Rem => a.checked_rem(b)?,
-            BinaryOp::And => a & b,
-            BinaryOp::Or => a | b,
-            BinaryOp::Xor => a ^ b,
-            BinaryOp::Lt => return Some(self.truth(a < b)),
-            BinaryOp::Le => return Some(self.truth(a <= b)),
-            BinaryOp::Gt => return Some(self.truth(a > b)),
-            BinaryOp::Ge => return Some(self.truth(a >= b)),
-            BinaryOp::Eq => return Some(self.truth(a == b)),
-            BinaryOp::Ne => return Some(self.truth(a != b)),
-            // Less than the bits of any of these types, of which the result has fewer than 32.
-            BinaryOp::Shl if b < 16 => a << b,
-            BinaryOp::Shr if b < 16 => a >> b,
-            BinaryOp::Shl | BinaryOp::Shr => return None,
-        };
-        (number < SMALL as usize).then(|| self.small_number(number, shelf, scalar))
-    }
-
-    /// The small number that a term is.
-    fn as_small(&self, term: Term) -> Option<usize> {
-        if let Node::Known(Known::Int(number @ 0..SMALL)) = self.node(term) {
-            Some(*number as usize)
-        } else {
-            None
-        }
     }
 
     pub(super) fn symbol(&mut self, symbol: Symbol, scalar: Scalar) -> Term {
@@ -271,10 +202,10 @@ impl Terms {
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
-        let scalar = self.scalar(a);
-        if let Some(term) = self.small(op, a, b, scalar) {
+        if let Some(term) = self.binary_of_small(op, a, b) {
             return term;
         }
+        let scalar = self.scalar(a);
         let result = if op.is_comparison() { Scalar::Bool } else { scalar };
         if let (Some(x), Some(y)) = (self.known(a), self.known(b))
             && let Some(value) = eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of)
@@ -385,8 +316,8 @@ impl Terms {
             return Some(a);
         }
         // All of these types have it.
-        if let (Some(number), Some(shelf)) = (self.as_small(a), shelf(to)) {
-            return Some(self.small_number(number, shelf, to));
+        if let Some(term) = self.cast_small(a, to) {
+            return Some(term);
         }
         if let Some(known) = self.known(a) {
             return self.constant(eval::cast(known.value(), to)?, to);

@@ -1,0 +1,57 @@
+//! What of a kernel decides whether its protocol is right.
+
+use crate::ir::Kernel;
+
+/// Elements of the same size of which no number is followed, and what both are called here.
+const ALIKE: [(&str, &str); 3] = [("bf16", "f16"), ("tf32", "f32"), ("e5m2", "e4m3")];
+
+/// The text of an instance of a kernel, without its name and without what the check does not look at:
+/// instances of one kernel with the same outline are right or wrong together. They often differ in
+/// the type of their elements alone, and a check takes many times as long as the text.
+pub fn outline(kernel: &Kernel) -> String {
+    let text = kernel.to_string();
+    let name = format!("kernel {}", kernel.path());
+    let mut text = text.strip_prefix(&name).unwrap_or(&text).to_owned();
+    for (one, other) in ALIKE {
+        text = text.replace(one, other);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "
+        #[tma_kernel(threads = 32, instances(
+            T in [f16, bf16, f32, tf32, i8],
+            N in [two = 2, three = 3],
+        ))]
+        fn copy<T, const N: u32>(from: TensorMap<Tile<T, Shape2<8, 16>>>) where T: TileElement {
+            let tiles: Stages<Tile<T, Shape2<8, 16>>, N> = shared();
+            let bar: Barrier = shared();
+            if thread_idx().x == 0 {
+                bar.init(1);
+                fence_barrier_init();
+                bar.arrive_expect_tx(tiles[0].bytes());
+                from.load(tiles[0], [0, 0], bar);
+            }
+            sync_threads();
+            bar.wait(0);
+        }";
+
+    #[test]
+    fn what_differs_in_elements_of_one_size_is_alike() {
+        let accepted = crate::check("kernels.rs", KERNEL).unwrap_or_else(|failure| panic!("{failure}"));
+        let of = |name: &str| {
+            let all = accepted.kernels.iter().map(|checked| checked.kernel.kernel());
+            let kernel = all.into_iter().find(|kernel| kernel.instance.as_deref() == Some(name));
+            outline(kernel.unwrap_or_else(|| panic!("no {name}")))
+        };
+        assert_eq!(of("f16_two"), of("bf16_two"));
+        assert_eq!(of("f32_three"), of("tf32_three"));
+        for (one, other) in [("f16_two", "f16_three"), ("f16_two", "f32_two"), ("f16_two", "i8_two")] {
+            assert_ne!(of(one), of(other));
+        }
+    }
+}
