@@ -2,10 +2,12 @@
 //! its ring more than once, against plain Rust. For mutation: the package's own tests try every
 //! instance.
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use tma_kernels::conv::{ConvOptions, conv2d};
+use tma_kernels::gemm::turns::alternating;
 use tma_kernels::gemm::{Choice, GemmOptions, GroupedOptions, Scales, Tile, gemm, gemm_grouped, gemm_scaled};
 use tma_kernels::{AttentionOptions, attention};
+use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
 
 use crate::gpu::runner::Test;
@@ -16,6 +18,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test("gemm", product(Choice { tile: Tile::Square, splits: 1 }, 1.0)),
         test("gemm_folded", product(Choice { tile: Tile::Folded, splits: 1 }, 1.0)),
+        test("gemm_turns", turns()),
         test("gemm_with_options", product(Choice { tile: Tile::Square, splits: 2 }, 0.5)),
         test("gemm_grouped", grouped()),
         test("gemm_scaled", scaled()),
@@ -47,6 +50,24 @@ fn equal(found: &[bf16], wanted: &[bf16]) -> anyhow::Result<()> {
     let wrong = found.iter().zip(wanted).position(|(found, wanted)| found != wanted);
     ensure!(wrong.is_none(), "element {wrong:?} is wrong");
     Ok(())
+}
+
+/// `c = a · bᵀ` by a single cluster, so that its warpgroups take turns.
+fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let [m, n, k] = [200, 264, 584];
+    let (a, b) = (integers(1, m * k), integers(2, n * k));
+    let [wanted, a, b] = [rows_by_rows(&a, &b, k), a, b].map(|numbers| halves(&numbers));
+    move |device| {
+        let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
+        let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
+        let mut all = alternating::turns::INSTANCES.iter();
+        let kernel = all.find(|kernel| kernel.name.ends_with("bf16_turns128_nt")).context("no instance")?;
+        let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
+        let (stagger, band, batches) = (0_u32, 1, 1);
+        args.extend([m as u32, n as u32, k as u32, stagger, band, batches].map(Arg::scalar));
+        launch(device, kernel, Grid::new(1, 2, 1), &args)?;
+        equal(&c.to_vec()?, &wanted)
+    }
 }
 
 /// `c = alpha · a · bᵀ`.

@@ -152,6 +152,7 @@ pub fn library() -> &'static [Source] {
         "gemm_full": "tma-kernels/src/gemm/full.rs",
         "gemm_grouped": "tma-kernels/src/gemm/grouped/kernel.rs",
         "gemm_scaled": "tma-kernels/src/gemm/scaled/kernel.rs",
+        "gemm_turns": "tma-kernels/src/gemm/turns.rs",
     }
 }
 

@@ -151,7 +151,8 @@ const RAGGED: [usize; 4] = [136, 264, 72, 1];
 fn every_tile_multiplies_ragged_matrices() {
     for tile in Tile::ALL {
         Case::nt(RAGGED).product::<bf16, bf16>(by(tile, 1));
-        Case { mnkl: [8, 16, 200, 2], transposed: [false; 2] }.product::<bf16, bf16>(by(tile, 1));
+        let by_columns = matches!(tile, Tile::Turns128 | Tile::Turns176); // they have no other
+        Case { mnkl: [8, 16, 200, 2], transposed: [false, by_columns] }.product::<bf16, bf16>(by(tile, 1));
     }
 }
 
@@ -217,6 +218,17 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
         refused.is_err_and(|error| error.code() == "TMA0547" && error.to_string().contains("sums in `f16`"))
     );
     Ok(())
+}
+
+/// One warpgroup stores while the other multiplies: clusters have one tile, two, or three.
+#[test]
+fn warpgroups_take_turns() {
+    for tile in [Tile::Turns128, Tile::Turns176] {
+        Case::nt([264, 360, 200, 2]).product::<bf16, bf16>(by(tile, 1));
+        Case::nt([2600, 360, 72, 1]).product::<f16, f16>(by(tile, 1));
+        Case::nt([2600, 360, 64, 4]).product::<bf16, bf16>(by(tile, 1));
+        Case::nt([264, 360, 272, 1]).product::<e4m3, bf16>(by(tile, 1));
+    }
 }
 
 /// The blocks of a cluster add up half of K each, of which there may be one step, or an odd number.

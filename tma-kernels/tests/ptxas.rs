@@ -13,6 +13,7 @@ use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::picked::kernel as picked;
 use tma_kernels::gemm::scaled::kernel::scaled;
+use tma_kernels::gemm::turns::alternating;
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -32,6 +33,7 @@ fn every_instance_is_assembled_without_spills() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
     let assembler = PTXAS.require(&tools, "cargo xtask setup").unwrap_or_else(|error| panic!("{error}")).path;
     let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let products = products.chain(&alternating::turns::INSTANCES);
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);

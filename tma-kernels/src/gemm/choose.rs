@@ -13,6 +13,10 @@ pub enum Tile {
     Square,
     /// 128 × 128 a block, in clusters of two blocks side by side.
     Beside,
+    /// 128 × 176 a warpgroup, of two that take turns, in clusters of two blocks above each other.
+    Turns176,
+    /// 128 × 128, the same.
+    Turns128,
     /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
     Folded,
     /// 64 × 128 a cluster of two blocks, each of which adds up half of K.
@@ -63,8 +67,10 @@ pub(crate) struct Facts {
 
 impl Tile {
     /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Pair,
+        Self::Turns176,
+        Self::Turns128,
         Self::Middle,
         Self::Square,
         Self::Beside,
@@ -76,12 +82,19 @@ impl Tile {
         Self::Low64,
     ];
 
+    /// Whether one warpgroup of a block multiplies while the other stores.
+    pub(crate) const fn takes_turns(self) -> bool {
+        matches!(self, Self::Turns176 | Self::Turns128)
+    }
+
     /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
     /// choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
             Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0, stream: 3.7 },
+            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, rest: 350.0, split: 7500.0, stream: 3.7 },
+            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, rest: 450.0, split: 7500.0, stream: 3.7 },
             Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0, stream: 3.7 },
             Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
             Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
@@ -205,6 +218,10 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) 
     for tile in Tile::ALL {
         let facts = tile.facts();
         let clusters = (multiprocessors / facts.blocks()) as usize;
+        // With one tile for each block, nobody takes turns.
+        if tile.takes_turns() && problem.tiles(&facts) <= clusters {
+            continue;
+        }
         let most = (clusters / problem.tiles(&facts).max(1)).min(problem.steps()).min(MOST_SPLITS);
         let splits = if most > 1 && has(tile, true) { most } else { 1 };
         for splits in (1..=splits as u32).filter(|&splits| splits > 1 || has(tile, false)) {
@@ -232,7 +249,7 @@ mod tests {
     #[test]
     fn the_fastest_is_chosen() {
         chosen([8192, 8192, 8192], Tile::Pair, 1);
-        chosen([8192, 8192, 1024], Tile::Pair, 1);
+        chosen([8192, 8192, 1024], Tile::Turns176, 1);
         chosen([3072, 3072, 3072], Tile::Middle, 1);
         chosen([1536, 1536, 1536], Tile::Middle, 1);
         chosen([2048, 2048, 2048], Tile::Pair, 1);
@@ -254,6 +271,24 @@ mod tests {
         chosen([128, 8192, 8192], Tile::Narrow, 1);
         chosen([128, 4096, 4096], Tile::Folded64, 1);
         chosen([256, 256, 256], Tile::Low64, 1);
+    }
+
+    #[test]
+    fn warpgroups_take_turns_where_that_is_faster() {
+        let of = |extents, tile| {
+            let problem = Problem { extents, batches: 1, bytes: [1, 2] };
+            let choice = choose(&problem, 132, |_, _| true);
+            assert_eq!(choice, Some(Choice { tile, splits: 1 }), "{extents:?}");
+        };
+        of([8192, 8192, 1024], Tile::Turns176);
+        of([4096, 14336, 4096], Tile::Turns176);
+        of([2048, 2048, 2048], Tile::Turns128);
+        of([4096, 4096, 4096], Tile::Pair);
+        of([8192, 4096, 4096], Tile::Pair);
+        of([8192, 8192, 8192], Tile::Pair);
+        of([8192, 28672, 8192], Tile::Pair);
+        of([16384, 2048, 8192], Tile::Pair);
+        of([4096, 4096, 16384], Tile::Pair);
     }
 
     #[test]

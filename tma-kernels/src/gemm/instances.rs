@@ -7,6 +7,7 @@ use super::Tile;
 use super::folded::halves;
 use super::full::with_options;
 use super::kernel::product;
+use super::turns::alternating;
 use tma_runtime::launch::KernelSpec;
 
 /// What an instance is for.
@@ -25,9 +26,11 @@ pub(super) struct Key {
 static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(|| {
     let plain = product::plain::INSTANCES.iter().map(|kernel| (false, kernel));
     let folded = halves::folded::INSTANCES.iter().map(|kernel| (false, kernel));
+    let turns = alternating::turns::INSTANCES.iter().map(|kernel| (false, kernel));
     let full = with_options::full::INSTANCES.iter().map(|kernel| (true, kernel));
     plain
         .chain(folded)
+        .chain(turns)
         .chain(full)
         .filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel)))
         .collect()
@@ -53,7 +56,9 @@ mod tests {
 
     #[test]
     fn every_instance_is_found() {
-        let plain = product::plain::INSTANCES.len() + halves::folded::INSTANCES.len();
+        let plain = product::plain::INSTANCES.len()
+            + halves::folded::INSTANCES.len()
+            + alternating::turns::INSTANCES.len();
         assert_eq!(INSTANCES.len(), plain + with_options::full::INSTANCES.len());
         let key = Key { is_full: true, types: "bf16_f32", tile: Tile::Low64, layout: "nn" };
         assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_low64_nn"));

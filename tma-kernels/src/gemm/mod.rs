@@ -26,6 +26,7 @@ mod instances;
 pub mod kernel;
 pub mod picked;
 pub mod scaled;
+pub mod turns;
 mod types;
 
 pub use choose::{Choice, Tile};

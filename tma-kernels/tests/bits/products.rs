@@ -8,6 +8,7 @@ use std::{env, fs};
 use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::turns::alternating;
 use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, gemm};
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
@@ -90,7 +91,7 @@ impl Instance {
 /// The instances in the order of the file.
 fn instances() -> impl Iterator<Item = &'static KernelSpec> {
     let plain = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-    plain.chain(&with_options::full::INSTANCES)
+    plain.chain(&alternating::turns::INSTANCES).chain(&with_options::full::INSTANCES)
 }
 
 /// The lines of some instances, as a device gives them.

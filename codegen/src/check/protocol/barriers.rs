@@ -136,8 +136,8 @@ impl Run<'_, '_> {
         });
         let Some(lanes) = lanes else { return Err(self.unknown(Why::Operand, parity.span)) };
         let term = self.uniform(&lanes)?;
-        let (low, high) = self.facts.range(self.terms, term);
-        if low == high { Ok(low == 1) } else { Err(self.unknown(Why::Operand, parity.span)) }
+        let number = self.facts.number(self.terms, term);
+        number.map(|number| number == 1).ok_or_else(|| self.unknown(Why::Operand, parity.span))
     }
 
     fn init(&mut self, stmt: StmtId, place @ (block, at): At, count: u32) -> Step {

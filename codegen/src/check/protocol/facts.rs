@@ -149,6 +149,12 @@ impl Facts {
         }
     }
 
+    /// The number that a term is, if there is only one that it can be.
+    pub(super) fn number(&self, terms: &Terms, term: Term) -> Option<i128> {
+        let (low, high) = self.range(terms, term);
+        (low == high).then_some(low)
+    }
+
     /// Between which numbers a term is.
     pub(super) fn range(&self, terms: &Terms, term: Term) -> (i128, i128) {
         if let Some(value) = terms.int(term) {
@@ -172,6 +178,12 @@ impl Facts {
         let derived = match *terms.node(term) {
             Node::Binary(op, a, b) if scalar != Scalar::Bool => {
                 let ((low_a, high_a), (low_b, high_b)) = (of(a), of(b));
+                if low_a == high_a
+                    && low_b == high_b
+                    && let Some(known) = terms.binary_of_known(op, a, [low_a, low_b])
+                {
+                    return (known, known);
+                }
                 let quotient = terms.rounded_up(term).map(|(whole, by)| (of(whole), by));
                 match op {
                     _ if quotient.is_some() => quotient

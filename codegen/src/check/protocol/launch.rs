@@ -187,7 +187,7 @@ impl Search<'_> {
                 continue;
             }
             let before = self.numbers[&symbol];
-            let failed = self.failing(index);
+            let failed = self.failing(index, i64::MAX);
             // What it is compared with may be a number that another symbol has got.
             let others = symbols.iter().filter(|&&other| other != symbol);
             let near = others.flat_map(|other| [0, 1, -1].map(|more| self.numbers[other] + more));
@@ -198,7 +198,8 @@ impl Search<'_> {
                 let candidates = &self.all[index].candidates;
                 let number = candidates.get(candidate).copied().unwrap_or_else(|| near[candidate - own]);
                 self.numbers.insert(symbol, number);
-                let fails = self.failing(index);
+                let most = best.map_or(i64::MAX, |(least, ..)| least.saturating_add(failed));
+                let fails = self.failing(index, most);
                 self.trials += self.all[index].conditions.len() as u64;
                 if fails == 0 {
                     return Some(symbol);
@@ -214,10 +215,16 @@ impl Search<'_> {
         Some(symbol)
     }
 
-    /// How many conditions fail that depend on a symbol.
-    fn failing(&self, index: usize) -> i64 {
-        let fails = |&&condition: &&usize| !self.holds(&self.conditions[condition]);
-        self.all[index].conditions.iter().filter(fails).count() as i64
+    /// How many conditions fail that depend on a symbol: of more than `most`, no more are counted.
+    fn failing(&self, index: usize, most: i64) -> i64 {
+        let mut failing = 0;
+        for &condition in &self.all[index].conditions {
+            failing += i64::from(!self.holds(&self.conditions[condition]));
+            if failing > most {
+                break;
+            }
+        }
+        failing
     }
 
     /// A read that gives another number than one of the same place before it, and that number.

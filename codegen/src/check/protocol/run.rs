@@ -244,6 +244,7 @@ impl<'r, 'k> Run<'r, 'k> {
             kernel: self.input.kernel,
             code: &self.input.code,
             terms: self.terms,
+            facts: &self.facts,
             threads: &agent.threads,
             locals: &agent.locals,
             block: agent.block,
@@ -263,8 +264,7 @@ impl<'r, 'k> Run<'r, 'k> {
     pub(super) fn number(&mut self, expr: &Expr) -> Step<i128> {
         let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
         let term = self.uniform(&lanes)?;
-        let range = self.facts.range(self.terms, term);
-        if range.0 == range.1 { Ok(range.0) } else { Err(self.unknown(Why::Operand, expr.span)) }
+        self.facts.number(self.terms, term).ok_or_else(|| self.unknown(Why::Operand, expr.span))
     }
 
     /// As [`number`](Self::number), if it is a `u32`.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::code::Steps;
+use super::facts::Facts;
 use super::lanes::Lanes;
 use super::term::{Symbol, Term, Terms};
 use crate::check::CheckedKernel;
@@ -39,6 +40,7 @@ pub(super) struct Scope<'a> {
     pub(super) kernel: &'a CheckedKernel,
     pub(super) code: &'a Steps<'a>,
     pub(super) terms: &'a mut Terms,
+    pub(super) facts: &'a Facts,
     pub(super) threads: &'a [u32],
     /// Of [`Steps::variables`].
     pub(super) locals: &'a [Value],
@@ -154,7 +156,7 @@ impl Scope<'_> {
         let Value::Place(place) = self.compute(stages)? else { return None };
         let stride = u32::try_from(layout::stride(thing)).ok()?;
         let index = self.number(index)?.map(|index| {
-            let index = u32::try_from(self.terms.int(index)?).ok()?;
+            let index = u32::try_from(self.facts.number(self.terms, index)?).ok()?;
             (index < *len).then_some(index)
         })?;
         let at = place.at.zip(&index, |at, index| Some(at + index * stride))?;

@@ -201,6 +201,14 @@ impl Terms {
         }
     }
 
+    /// What an operation gives for these numbers, of the type of `a`.
+    pub(super) fn binary_of_known(&self, op: BinaryOp, a: Term, [x, y]: [i128; 2]) -> Option<i128> {
+        let (x, y, scalar) = (Known::Int(x), Known::Int(y), self.scalar(a));
+        let small = small::binary(op, x, y, scalar);
+        let known = small.or_else(|| eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of))?;
+        Some(known.as_int())
+    }
+
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         if let Some(term) = self.binary_of_small(op, a, b) {
             return term;
@@ -370,7 +378,13 @@ impl Terms {
             }
             Node::Not(a) => eval::unary(UnaryOp::Not, of(a)?, Scalar::Bool),
             Node::Unary(op, a) => eval::unary(*op, of(a)?, scalar),
-            Node::Binary(op, a, b) => eval::binary(*op, of(a)?, of(b)?, self.scalar(*a)),
+            Node::Binary(op, a, b) => {
+                let (x, y) = (self.evaluate(*a, values)?, self.evaluate(*b, values)?);
+                if let Some(known) = small::binary(*op, x, y, self.scalar(*a)) {
+                    return Some(known);
+                }
+                eval::binary(*op, x.value(), y.value(), self.scalar(*a))
+            }
             Node::Cast(a) => eval::cast(of(a)?, scalar),
             Node::Math(op, all) => eval::math(*op, &all.iter().map(of).collect::<Option<Vec<_>>>()?),
             Node::Integer(op, all) => {

@@ -66,6 +66,36 @@ fn scalar(shelf: usize) -> Scalar {
     [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64][shelf]
 }
 
+/// What numbers below 2^31 come to, of types that hold them and more, where that is below 2^31 as
+/// well: without the arithmetic of 128 bits.
+pub(super) fn binary(op: BinaryOp, x: Known, y: Known, scalar: Scalar) -> Option<Known> {
+    const END: u64 = 1 << 31;
+    let (Known::Int(x), Known::Int(y)) = (x, y) else { return None };
+    let (x, y) = (u64::try_from(x).ok()?, u64::try_from(y).ok()?);
+    if x >= END || y >= END || shelf(scalar).is_none() {
+        return None;
+    }
+    let number = match op {
+        BinaryOp::Add => x + y,
+        BinaryOp::Mul => x * y,
+        BinaryOp::Sub => x.checked_sub(y)?,
+        BinaryOp::Div => x.checked_div(y)?,
+        BinaryOp::Rem => x.checked_rem(y)?,
+        BinaryOp::Lt => return Some(Known::Bool(x < y)),
+        BinaryOp::Eq => return Some(Known::Bool(x == y)),
+        BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Ne
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => return None,
+    };
+    (number < END).then_some(Known::Int(number.into()))
+}
+
 impl Terms {
     /// The term of a number that is small, of a type whose small numbers are kept.
     pub(super) fn add_small(&mut self, number: i128, scalar: Scalar) -> Option<Term> {
