@@ -152,7 +152,7 @@ def attention(args):
                 with_normal_data(lambda: theirs.append((title, launches_of(module, run))))
             pairs = length * (length + 1) // 2 if causal else length * length
             ours = [f"attention/{mask}/{kernel}" for kernel in args.kernels.split(",")]
-            shape, operations = (HEADS, length, length), 4 * HEADS * HEAD * pairs
+            shape, operations = (HEADS, length, HEAD), 4 * HEADS * HEAD * pairs
             race(f"attention/{mask}", shape, operations, theirs, ours, args)
 
 

@@ -18,7 +18,10 @@ try:
 except ModuleNotFoundError as error:
     rounds.missing(f"there is no {error.name}", "install PyTorch for CUDA: `pip install torch`")
 
-HEADS, HEAD = 16, 128
+HEADS = 16
+DEPTHS = [64, 128, 256]
+# Queries of a head, in one sequence or in several.
+QUERIES = 16384
 LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
 BACKENDS = {
     "torch_flash": SDPBackend.FLASH_ATTENTION,
@@ -38,27 +41,26 @@ def normal(*shape):
 
 
 def attention(args):
-    for length in args.lengths:
-        for mask in ("full", "causal"):
-            causal = mask == "causal"
-            q, k, v = (normal(1, HEADS, length, HEAD) for _ in range(3))
-            pairs = length * (length + 1) // 2 if causal else length * length
-            operations = 4 * HEADS * HEAD * pairs
-            contestants = []
-            for name, backend in BACKENDS.items():
-                def launch(backend=backend):
-                    with sdpa_kernel(backend):
-                        F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-                try:
-                    contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
-                except RuntimeError as error:
-                    print(f"without {name} at {length}: {str(error).splitlines()[0]}", file=sys.stderr)
-            if args.ours:
-                for kernel in args.kernels.split(","):
-                    name, shape = f"attention/{mask}/{kernel}", (HEADS, length, length)
-                    contestants.append(rounds.Ours(args.ours, name, shape, args.slice_ms))
-                    contestants[-1].name = kernel
-            rounds.race(f"attention/{mask}", (HEADS, length, length), contestants, args.rounds)
+    cases = [(depth, mask, length) for depth in args.depths for mask in ("full", "causal") for length in args.lengths]
+    for depth, mask, length in cases:
+        causal, batch = mask == "causal", max(QUERIES // length, 1)
+        q, k, v = (normal(batch, HEADS, length, depth) for _ in range(3))
+        pairs = length * (length + 1) // 2 if causal else length * length
+        operations, shape = 4 * batch * HEADS * depth * pairs, (batch * HEADS, length, depth)
+        contestants = []
+        for name in args.backends:
+            def launch(backend=BACKENDS[name]):
+                with sdpa_kernel(backend):
+                    F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            try:
+                contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
+            except RuntimeError as error:
+                print(f"without {name} at {length}: {str(error).splitlines()[0]}", file=sys.stderr)
+        if args.ours:
+            for kernel in args.kernels.split(","):
+                contestants.append(rounds.Ours(args.ours, f"attention/{mask}/{kernel}", shape, args.slice_ms))
+                contestants[-1].name = kernel
+        rounds.race(f"attention/{mask}", shape, contestants, args.rounds)
 
 
 def rows_of_groups(groups):
@@ -143,7 +145,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("benchmark", choices=["attention", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
-    parser.add_argument("--kernels", default="example", help="which of our kernels")
+    parser.add_argument("--kernels", default="tma_kernels", help="which of our kernels")
+    parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS))
+    parser.add_argument("--depths", type=lambda text: [int(part) for part in text.split(",")], default=DEPTHS)
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], default=LENGTHS)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--slice-ms", type=float, default=100)

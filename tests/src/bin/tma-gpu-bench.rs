@@ -44,7 +44,7 @@ struct Args {
     #[arg(long)]
     yardstick: Option<PathBuf>,
     /// Reads names of contestants with shapes from the standard input, such as
-    /// `attention/causal/example 16x4096x4096`, and answers each line with a slice.
+    /// `attention/causal/example 16x4096x128`, and answers each line with a slice.
     #[arg(long)]
     serve: bool,
     /// How products are printed.

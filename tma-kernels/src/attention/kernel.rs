@@ -17,9 +17,9 @@ pub mod forward {
     /// maxima has to be a number.
     const NOTHING: f32 = -1e30;
 
-    /// How far a row's scores may rise above the maximum that its sums are relative to, as a power of
-    /// two, before the sums are rescaled. Weights of 2^8 fit in an `f16`.
-    const SLACK: f32 = 8.0;
+    /// The greatest sum of a thread's weights of one row and block for which the row's maximum stays as
+    /// it is. No weight is greater than that sum, so an `f16` holds each of them.
+    const MOST: f32 = 1024.0;
 
     /// Where a sequence of the batch begins along its tensor, and how long it is.
     #[tma_device]
@@ -32,83 +32,79 @@ pub mod forward {
         }
     }
 
-    /// What a block works on next: a unit, and which of its tiles. With a causal mask a unit is the
-    /// n-th tile of queries from the end and the n-th from the beginning, which see as many keys
-    /// together as those of any other unit. Else it is a tile.
+    /// The tile that a block works on next: twice its unit, and one more for the second of a unit. With
+    /// a causal mask a unit is the n-th tile of queries from the end and the n-th from the beginning,
+    /// which see as many keys together as those of any other unit. Else it is a tile.
     #[tma_device]
-    fn following<const CAUSAL: bool>(at: [u32; 2], tiles: u32) -> [u32; 2] {
-        let pairs = tiles.div_ceil(2);
-        let short = at[0] % pairs;
-        if CAUSAL && at[1] == 0 && tiles - 1 - short != short {
-            [at[0], 1]
-        } else {
-            [at[0] + grid_dim().x, 0]
-        }
+    fn following<const CAUSAL: bool>(at: u32, tiles: u32) -> u32 {
+        let short = at / 2 % tiles.div_ceil(2);
+        if CAUSAL && at % 2 == 0 && tiles - 1 - short != short { at + 1 } else { (at / 2 + grid_dim().x) * 2 }
     }
 
     /// The head, counted through the batch, and the first query. Units of a head are next to each
     /// other, so that blocks which run at the same time read the same keys and values.
     #[tma_device]
-    fn place<const CAUSAL: bool>(at: [u32; 2], tiles: u32) -> [u32; 2] {
+    fn place<const CAUSAL: bool>(at: u32, tiles: u32) -> [u32; 2] {
         let units = if CAUSAL { tiles.div_ceil(2) } else { tiles };
-        let short = at[0] % units;
-        [at[0] / units, QUERIES * if CAUSAL && at[1] == 0 { tiles - 1 - short } else { short }]
+        let short = at / 2 % units;
+        [at / 2 / units, QUERIES * if CAUSAL && at % 2 == 0 { tiles - 1 - short } else { short }]
     }
 
     /// The next tile from `at` on that has queries: sequences may have fewer tiles than the longest.
     #[tma_device]
     fn settle<const CAUSAL: bool, const RAGGED: bool>(
-        from: [u32; 2],
+        from: u32,
         tiles: u32,
         units: u32,
         heads: u32,
         starts: Global<u32>,
-    ) -> [u32; 2] {
+    ) -> u32 {
         let mut at = from;
         if RAGGED {
-            let mut is_empty = at[0] < units;
+            let mut is_empty = at / 2 < units;
             while is_empty {
                 let here = place::<CAUSAL>(at, tiles);
                 let queries = sequence::<RAGGED>(starts, here[0] / heads, 0)[1];
                 is_empty = here[1] >= queries;
                 if is_empty {
                     at = following::<CAUSAL>(at, tiles);
-                    is_empty = at[0] < units;
+                    is_empty = at / 2 < units;
                 }
             }
         }
         at
     }
 
-    /// How many keys the last of `rows` queries from `row` on sees, and with it all others at most.
-    /// A causal query `i` sees those up to `i + keys - queries`.
+    /// How many keys the query `row` sees, or less than none: a causal query `i` sees those up to
+    /// `i + keys - queries`.
     #[tma_device]
-    fn seen<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
-        if CAUSAL { clamp((row + keys) as i32 - queries as i32, 0, keys as i32) as u32 } else { keys }
+    fn sight<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> i32 {
+        if CAUSAL { min((row + 1 + keys) as i32 - queries as i32, keys as i32) } else { keys as i32 }
     }
 
     /// How many blocks of keys a tile of queries from `row` on goes over: at least one, so that each
     /// has a softmax.
     #[tma_device]
     fn blocks<const KEYS: u32, const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
-        max(seen::<CAUSAL>(row + QUERIES, queries, keys).div_ceil(KEYS), 1)
+        (max(sight::<CAUSAL>(row + QUERIES - 1, queries, keys), 1) as u32).div_ceil(KEYS)
     }
 
     /// Hides the scores of keys that a query does not see, in a block of keys that begins at `first`.
+    /// The first of the warpgroup's queries sees `sight` keys, and if there is a mask each one after it
+    /// one more, up to all `keys`.
     #[tma_device]
     fn hide<const KEYS: u32, const CAUSAL: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         first: u32,
-        row: u32,
-        queries: u32,
+        sight: i32,
         keys: u32,
     ) {
         // Columns are compared as constants: those of a thread differ by its own first one.
         let own = scores.at(0)[1];
         let mut limit = Rows::<i32, 64>::filled(0);
         for r in unroll(0..limit.len()) {
-            let last = seen::<CAUSAL>(row + scores.at(2 * r)[0] + 1, queries, keys);
-            limit[r] = last as i32 - (first + own) as i32;
+            let more = if CAUSAL { scores.at(2 * r)[0] as i32 } else { 0 };
+            limit[r] = min(sight + more, keys as i32) - (first + own) as i32;
         }
         for i in unroll(0..scores.len()) {
             if (scores.at(i)[1] - own) as i32 >= limit[scores.row(i)] {
@@ -117,30 +113,49 @@ pub mod forward {
         }
     }
 
-    /// Scores to weights, in place: `exp2(score * scale - top)`. `total` becomes the sum of a thread's
-    /// own weights. Returns whether a maximum has risen so far that sums of before are to be
-    /// multiplied by `shrink`; in most blocks none has.
+    /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
+    ///
+    /// `top` is first taken as it was before this block. Only if a thread's weights of a row then add up
+    /// to more than [`MOST`], and in the `FIRST` block of a row, is the block's maximum computed: `top`
+    /// rises to it, and the weights are computed with that. In this case the result is true, and sums of
+    /// earlier blocks have to be multiplied by `shrink`.
     #[tma_device]
-    fn softmax<const KEYS: u32>(
+    fn softmax<const KEYS: u32, const FIRST: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         top: &mut Rows<f32, 64>,
         total: &mut Rows<f32, 64>,
         shrink: &mut Rows<f32, 64>,
         scale: f32,
     ) -> bool {
-        let greatest = scores.row_max();
-        let rises = vote_any(greatest[0] * scale > top[0] + SLACK || greatest[1] * scale > top[1] + SLACK);
+        let mut powers = Accumulator::<f32, 64, KEYS>::zero();
+        let mut sums = Rows::<f32, 64>::filled(0.0);
+        let mut rises = FIRST;
+        if !FIRST {
+            for i in unroll(0..scores.len()) {
+                powers[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
+                sums[scores.row(i)] += powers[i];
+            }
+            rises = vote_any(sums[0] > MOST || sums[1] > MOST);
+        }
         if rises {
+            let greatest = scores.row_max();
             for r in unroll(0..top.len()) {
                 let before = top[r];
                 top[r] = max(before, greatest[r] * scale);
                 shrink[r] = exp2_ftz(before - top[r]);
                 total[r] *= shrink[r];
+                sums[r] = 0.0;
+            }
+            for i in unroll(0..scores.len()) {
+                powers[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
+                sums[scores.row(i)] += powers[i];
             }
         }
+        for r in unroll(0..total.len()) {
+            total[r] += sums[r];
+        }
         for i in unroll(0..scores.len()) {
-            scores[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
-            total[scores.row(i)] += scores[i];
+            scores[i] = powers[i];
         }
         rises
     }
@@ -179,9 +194,7 @@ pub mod forward {
     /// shared memory in pieces of `PIECE` columns.
     #[tma_kernel(threads = 384, unchecked, instances(
         T in [bf16, f16],
-        (DEPTH, KEYS, STAGES, PIECE, OVERLAP) in [
-            d64 = (64, 128, 2, 64, true), d128 = (128, 128, 2, 128, false), d256 = (256, 64, 1, 128, false),
-        ],
+        (DEPTH, KEYS, STAGES, PIECE) in [d64 = (64, 128, 2, 64), d128 = (128, 128, 2, 128), d256 = (256, 64, 1, 128)],
         CAUSAL in [full = false, causal = true],
         RAGGED in [even = false, ragged = true],
     ))]
@@ -191,7 +204,6 @@ pub mod forward {
         const KEYS: u32,
         const STAGES: u32,
         const PIECE: u32,
-        const OVERLAP: bool,
         const CAUSAL: bool,
         const RAGGED: bool,
     >(
@@ -222,7 +234,6 @@ pub mod forward {
         let key_ring: Pipeline<(Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>,), 2> = shared();
         let value_ring: Pipeline<(Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>,), 2> = shared();
         let outs: Stages<Tile<T, Shape4<1, 1, 64, PIECE>, Swizzle128>, 2> = shared();
-        let over: Barrier = shared(); // completes once, at the beginning
         if thread_idx().x == 0 {
             for stage in 0..STAGES {
                 loaded[stage].init(1);
@@ -230,31 +241,29 @@ pub mod forward {
             }
             key_ring.init(8);
             value_ring.init(8);
-            over.init(1);
             fence_barrier_init();
-            over.arrive();
         }
         sync_threads();
 
-        let mut at = settle::<CAUSAL, RAGGED>([block_idx().x, 0], tiles, units, heads, starts_q);
+        let mut at = settle::<CAUSAL, RAGGED>(2 * block_idx().x, tiles, units, heads, starts_q);
         let mut turn = 0;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<24>();
             if warp_idx() == 0 && elect_one() {
                 let mut next_keys = key_ring.producer();
                 let mut next_values = value_ring.producer();
-                while at[0] < units {
-                    let here = place::<CAUSAL>(at, tiles);
-                    let of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
-                    let of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
-                    let batch = if RAGGED { 0 } else { here[0] / heads };
-                    let head = here[0] % heads;
+                while at / 2 < units {
                     let stage = turn % STAGES;
                     free[stage].wait((turn / STAGES + 1) & 1);
                     loaded[stage].arrive_expect_tx(queries[stage].bytes());
+                    let here = place::<CAUSAL>(at, tiles);
+                    let of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
+                    let of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
+                    let end = of_k[0] + KEYS * blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
+                    let batch = if RAGGED { 0 } else { here[0] / heads };
+                    let head = here[0] % heads;
                     q.load(queries[stage], [batch, head, of_q[0] + here[1], 0], loaded[stage]);
-                    for block in 0..blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]) {
-                        let first = of_k[0] + block * KEYS;
+                    for first in (of_k[0]..end).step_by(KEYS as usize) {
                         let slot = next_keys.acquire();
                         k.load(slot.0, [batch, head / group, first, 0], slot.barrier());
                         let slot = next_values.acquire();
@@ -273,7 +282,7 @@ pub mod forward {
         } else {
             setmaxnreg_inc::<240>();
             // Not around it, or ptxas takes the count of registers before it for the whole kernel.
-            if at[0] < units {
+            if at / 2 < units {
                 let me = warpgroup_idx() - 1;
                 let thread = thread_idx().x % 128;
                 let mut next_key = key_ring.consumer();
@@ -286,6 +295,7 @@ pub mod forward {
                 let mut of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
                 let mut of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
                 let mut row = here[1] + 64 * me;
+                let mut seen = sight::<CAUSAL>(row, of_q[1], of_k[1]);
                 let mut last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
 
                 // The first scores, and then in each turn the next ones beside the sum that is due.
@@ -296,10 +306,10 @@ pub mod forward {
                 if elect_one() {
                     done.release();
                 }
-                if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < KEYS {
-                    hide::<KEYS, CAUSAL>(&mut scores, 0, row, of_q[1], of_k[1]);
+                if seen < KEYS as i32 {
+                    hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
                 }
-                softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                softmax::<KEYS, true>(&mut scores, &mut top, &mut total, &mut shrink, scale);
                 let mut weights = scores.pack::<T>();
                 let mut out = Accumulator::<f32, 64, DEPTH>::zero();
                 for i in unroll(0..out.len()) {
@@ -318,23 +328,21 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < block * KEYS + KEYS {
-                            hide::<KEYS, CAUSAL>(&mut scores, block * KEYS, row, of_q[1], of_k[1]);
-                        }
-                        let rises = softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
-                        if OVERLAP {
-                            over.wait(0); // ptxas moves no wait of multiplications above this one
+                        if seen < (block * KEYS + KEYS) as i32 {
+                            hide::<KEYS, CAUSAL>(&mut scores, block * KEYS, seen, of_k[1]);
                         }
                         let done = sum.wait();
                         if elect_one() {
                             done.release();
                         }
+                        let rises =
+                            softmax::<KEYS, false>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        weights = scores.pack::<T>();
                         if rises {
                             for i in unroll(0..out.len()) {
                                 out[i] *= shrink[out.row(i)];
                             }
                         }
-                        weights = scores.pack::<T>();
                     }
 
                     // The tile's last sum, beside the first scores of the next tile if there is one.
@@ -344,7 +352,12 @@ pub mod forward {
                     let batch = if RAGGED { 0 } else { here[0] / heads };
                     let head = here[0] % heads;
                     let to = row;
-                    let of_o = of_q;
+                    // Read again with a mask, where registers are too few to keep it through the loop.
+                    let of_o = if CAUSAL {
+                        sequence::<RAGGED>(starts_q, here[0] / heads, all_queries)
+                    } else {
+                        of_q
+                    };
                     let valid = of_k[1] - min(last * KEYS - KEYS, of_k[1]);
                     let mut share = Rows::<f32, 64>::filled(0.0);
                     shares(&mut total, &mut share);
@@ -364,7 +377,7 @@ pub mod forward {
                         heads,
                         starts_q,
                     );
-                    is_over = at[0] >= units;
+                    is_over = at / 2 >= units;
                     let value = next_value.wait();
                     if RAGGED && valid < KEYS {
                         // Rows beyond belong to another sequence. Their weights are zero, but zero times
@@ -382,11 +395,15 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
+                        // The loop ends here. rustc cannot see that, and wants weights.
+                        scores = Accumulator::zero();
+                        weights = scores.pack::<T>();
                     } else {
                         here = place::<CAUSAL>(at, tiles);
                         of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
                         of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
                         row = here[1] + 64 * me;
+                        seen = sight::<CAUSAL>(row, of_q[1], of_k[1]);
                         last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
                         turn += 1;
                         loaded[turn % STAGES].wait((turn / STAGES) & 1);
@@ -399,17 +416,15 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        if seen::<CAUSAL>(row + 1, of_q[1], of_k[1]) < KEYS {
-                            hide::<KEYS, CAUSAL>(&mut scores, 0, row, of_q[1], of_k[1]);
-                        }
-                        softmax::<KEYS>(&mut scores, &mut top, &mut total, &mut shrink, scale);
-                        if OVERLAP {
-                            over.wait(0);
+                        if seen < KEYS as i32 {
+                            hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
                         }
                         let done = sum.wait();
                         if elect_one() {
                             done.release();
                         }
+                        softmax::<KEYS, true>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        weights = scores.pack::<T>();
                     }
 
                     for i in unroll(0..out.len()) {
@@ -436,7 +451,6 @@ pub mod forward {
                     for i in unroll(0..out.len()) {
                         out[i] = 0.0;
                     }
-                    weights = scores.pack::<T>();
                 }
                 if thread == 0 {
                     bulk_wait_group_read::<0>();

@@ -1,7 +1,8 @@
 //! Attention, forward, by the kernels of this repository. Its rivals are no libraries of functions:
 //! `tests/rivals` starts them, and asks this program for [slices in turn](super::serve).
 //!
-//! Queries, keys and values are `bf16`, normally distributed, of 16 heads with 128 elements.
+//! Queries, keys and values are `bf16`, normally distributed. In all there are 16 × 16384 queries, of
+//! one sequence or of several.
 
 use anyhow::ensure;
 use serde_json::json;
@@ -14,11 +15,12 @@ use super::slices::{Instruments, Measured, Slices};
 use crate::examples::attention::forward;
 use crate::random::{hash, noise_of};
 
-/// Elements of a head.
-const HEAD: usize = 128;
-const HEADS: usize = 16;
-/// Queries, and as many keys.
+/// Queries of all heads and sequences.
+const QUERIES: usize = 16 * 16384;
+/// Queries of a sequence, and as many keys.
 const LENGTHS: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
+/// Elements of a head.
+const DEPTHS: [usize; 3] = [64, 128, 256];
 /// Rows of the result that the host computes.
 const ROWS: usize = 24;
 /// The greatest error of an element, whose size is about 1 over √keys, and of `bf16`.
@@ -57,16 +59,19 @@ pub struct Contestant {
     pub name: &'static str,
     /// What it masks.
     pub mask: Mask,
+    /// How many elements its heads may have.
+    pub depths: &'static [usize],
     /// Queues it.
     queue: fn(&Stream, &mut Heads) -> anyhow::Result<()>,
 }
 
 /// All kernels. To add one, add a line for each of its masks.
+#[rustfmt::skip]
 pub const CONTESTANTS: [Contestant; 4] = [
-    Contestant { name: "example", mask: Mask::Full, queue: example::<false> },
-    Contestant { name: "example", mask: Mask::Causal, queue: example::<true> },
-    Contestant { name: "tma_kernels", mask: Mask::Full, queue: library::<false> },
-    Contestant { name: "tma_kernels", mask: Mask::Causal, queue: library::<true> },
+    Contestant { name: "example", mask: Mask::Full, depths: &[128], queue: example::<false> },
+    Contestant { name: "example", mask: Mask::Causal, depths: &[128], queue: example::<true> },
+    Contestant { name: "tma_kernels", mask: Mask::Full, depths: &[64, 128, 256], queue: library::<false> },
+    Contestant { name: "tma_kernels", mask: Mask::Causal, depths: &[64, 128, 256], queue: library::<true> },
 ];
 
 fn library<const CAUSAL: bool>(stream: &Stream, Heads { q, k, v, o }: &mut Heads) -> anyhow::Result<()> {
@@ -83,9 +88,9 @@ where
     forward::attention::Instance<bf16, CAUSAL>: forward::attention::Compiled,
 {
     let Heads { q, k, v, o } = heads;
-    let [heads, queries, _] = q.shape();
+    let [heads, queries, depth] = q.shape();
     let grid = Grid::new(u32::try_from(queries.div_ceil(128))?, u32::try_from(heads)?, 1);
-    let (keys, scale) = (u32::try_from(k.shape()[1])?, std::f32::consts::LOG2_E / (HEAD as f32).sqrt());
+    let (keys, scale) = (u32::try_from(k.shape()[1])?, std::f32::consts::LOG2_E / (depth as f32).sqrt());
     Ok(forward::attention::launch::<bf16, CAUSAL>(stream, grid, &*q, &*k, &*v, o, keys, 0, scale)?)
 }
 
@@ -94,7 +99,7 @@ pub fn name(contestant: &Contestant) -> String {
     format!("attention/{}/{}", contestant.mask.name(), contestant.name)
 }
 
-/// Queries, keys, values and result: heads × length × elements.
+/// Queries, keys, values and result: heads of all sequences × length × depth.
 pub struct Heads {
     q: DeviceTensor<bf16, 3>,
     k: DeviceTensor<bf16, 3>,
@@ -108,18 +113,17 @@ impl Heads {
     /// # Errors
     ///
     /// Those of the device.
-    pub fn new(device: &Device, heads: usize, length: usize) -> Result<Self, Error> {
-        let shape = [heads, length, HEAD];
-        let tensor = |seed| device.tensor(&numbers(seed, heads * length * HEAD), shape);
+    pub fn new(device: &Device, shape: [usize; 3]) -> Result<Self, Error> {
+        let tensor = |seed| device.tensor(&numbers(seed, shape.iter().product()), shape);
         let (q, k, v) = (tensor(Q)?, tensor(K)?, tensor(V)?);
         Ok(Self { q, k, v, o: device.filled_bytes(shape, 0xff)? })
     }
 
     /// Operations: two products for each query, each key that it sees, and each element.
     pub fn operations(&self, mask: Mask) -> f64 {
-        let [heads, length, _] = self.q.shape();
+        let [heads, length, depth] = self.q.shape();
         let pairs: usize = (0..length).map(|i| mask.seen(i, length)).sum();
-        4.0 * (heads * pairs * HEAD) as f64
+        4.0 * (heads * pairs * depth) as f64
     }
 
     /// Attends once, into poisoned memory, and compares some rows with what the host computes.
@@ -128,19 +132,21 @@ impl Heads {
     ///
     /// Those of the launch; which row is wrong.
     pub fn check(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
+        let [heads, length, depth] = self.q.shape();
+        let takes = contestant.depths;
+        ensure!(takes.contains(&depth), "heads have {depth} elements, and the kernel takes {takes:?}");
         self.o.fill_bytes(0xff)?;
         self.o.device().synchronize()?; // a stream does not wait for it
         self.queue(contestant, stream)?;
         stream.synchronize()?;
-        let [heads, length, _] = self.q.shape();
         let found = self.o.to_vec()?;
-        let [q, k, v] = [Q, K, V].map(|seed| numbers(seed, heads * length * HEAD));
+        let [q, k, v] = [Q, K, V].map(|seed| numbers(seed, heads * length * depth));
         for sample in 0..ROWS as u64 {
             let row = (hash(94, sample) % (heads * length) as u64) as usize;
             let (first, seen) = (row / length * length, contestant.mask.seen(row % length, length));
-            let [k, v] = [&k, &v].map(|all| &all[first * HEAD..][..seen * HEAD]);
-            let wanted = reference(&q[row * HEAD..][..HEAD], k, v);
-            let found = found[row * HEAD..].iter().zip(&wanted);
+            let [k, v] = [&k, &v].map(|all| &all[first * depth..][..seen * depth]);
+            let wanted = reference(&q[row * depth..][..depth], k, v);
+            let found = found[row * depth..].iter().zip(&wanted);
             let is_right = found.clone().all(|(found, wanted)| (found.to_f64() - wanted).abs() <= TOLERANCE);
             ensure!(is_right, "row {row} of {heads} × {length} is wrong");
         }
@@ -169,15 +175,16 @@ fn numbers(seed: u64, len: usize) -> Vec<bf16> {
 /// A row of the result, in f64.
 fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
     let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
-    let scores: Vec<f64> = keys.chunks(HEAD).map(|key| dot(key) / (HEAD as f64).sqrt()).collect();
+    let scores: Vec<f64> =
+        keys.chunks(query.len()).map(|key| dot(key) / (query.len() as f64).sqrt()).collect();
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
     let total: f64 = weights.iter().sum();
     let weighted = |column: usize| {
-        let values = values.chunks(HEAD).map(|value: &[bf16]| value[column].to_f64());
+        let values = values.chunks(query.len()).map(|value: &[bf16]| value[column].to_f64());
         values.zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / total
     };
-    (0..HEAD).map(weighted).collect()
+    (0..query.len()).map(weighted).collect()
 }
 
 /// The names of the contestants: mask and kernel.
@@ -186,13 +193,13 @@ pub fn names() -> Vec<String> {
     names.map(|name| name.trim_start_matches("attention/").to_owned()).collect()
 }
 
-/// Checks each kernel at each length, and measures it; a verdict for each check.
+/// Checks each kernel at each depth and length, and measures it; a verdict for each check.
 ///
 /// # Errors
 ///
 /// Those of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
-    run_at(device, plan, HEADS, &LENGTHS)
+    run_at(device, plan, QUERIES, &LENGTHS)
 }
 
 /// Checks each kernel at a short length.
@@ -201,20 +208,20 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
 ///
 /// Those of the device.
 pub fn check(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
-    run_at(device, plan, 2, &[256])
+    run_at(device, plan, 512, &[256])
 }
 
-fn run_at(device: &Device, plan: &Plan, heads: usize, lengths: &[usize]) -> anyhow::Result<Vec<bool>> {
+fn run_at(device: &Device, plan: &Plan, queries: usize, lengths: &[usize]) -> anyhow::Result<Vec<bool>> {
     let (stream, instruments) = (device.stream()?, Instruments::load(device)?);
     let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
     let mut verdicts = vec![];
-    for &length in lengths {
-        let mut tensors = Heads::new(device, heads, length)?;
-        for contestant in &CONTESTANTS {
-            let (name, shape) = (name(contestant), [heads, length, length]);
-            if !name.contains(&plan.only) {
-                continue;
-            }
+    for (depth, &length) in DEPTHS.into_iter().flat_map(|depth| lengths.iter().map(move |at| (depth, at))) {
+        let shape = [queries / length, length, depth];
+        let meant =
+            |kernel: &&Contestant| kernel.depths.contains(&depth) && name(kernel).contains(&plan.only);
+        let mut tensors = Heads::new(device, shape)?;
+        for contestant in CONTESTANTS.iter().filter(meant) {
+            let name = name(contestant);
             if let Some(launches) = plan.launches {
                 (0..launches).try_for_each(|_| tensors.queue(contestant, &stream))?;
                 stream.synchronize()?;
@@ -257,13 +264,13 @@ mod tests {
     #[test]
     fn every_kernel_is_right_on_the_simulator() {
         let plan = Plan { check_only: true, ..Plan::default() };
-        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true; CONTESTANTS.len()]);
+        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true; 8]);
     }
 
     #[test]
     fn a_mask_halves_the_work() {
-        let heads = Heads::new(&Device::simulator(), 1, 128).unwrap();
-        assert_eq!(heads.operations(Mask::Full), 4.0 * 128.0 * 128.0 * 128.0);
-        assert_eq!(heads.operations(Mask::Causal), 4.0 * 128.0 * (128.0 * 129.0 / 2.0));
+        let heads = Heads::new(&Device::simulator(), [1, 128, 64]).unwrap();
+        assert_eq!(heads.operations(Mask::Full), 4.0 * 64.0 * 128.0 * 128.0);
+        assert_eq!(heads.operations(Mask::Causal), 4.0 * 64.0 * (128.0 * 129.0 / 2.0));
     }
 }
