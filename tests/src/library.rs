@@ -5,7 +5,9 @@
 use anyhow::{Context, ensure};
 use tma_kernels::conv::{ConvOptions, conv2d};
 use tma_kernels::gemm::turns::alternating;
-use tma_kernels::gemm::{Choice, GemmOptions, GroupedOptions, Scales, Tile, gemm, gemm_grouped, gemm_scaled};
+use tma_kernels::gemm::{
+    Choice, Division, GemmOptions, GroupedOptions, Scales, Tile, gemm, gemm_grouped, gemm_scaled,
+};
 use tma_kernels::{AttentionOptions, attention};
 use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
@@ -16,10 +18,10 @@ use crate::random::hash;
 /// A check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
-        test("gemm", product(Choice { tile: Tile::Square, splits: 1 }, 1.0)),
-        test("gemm_folded", product(Choice { tile: Tile::Folded, splits: 1 }, 1.0)),
+        test("gemm", product(Choice { tile: Tile::Square, division: Division::Whole }, 1.0)),
+        test("gemm_folded", product(Choice { tile: Tile::Folded, division: Division::Whole }, 1.0)),
         test("gemm_turns", turns()),
-        test("gemm_with_options", product(Choice { tile: Tile::Square, splits: 2 }, 0.5)),
+        test("gemm_with_options", product(Choice { tile: Tile::Square, division: Division::Parts(2) }, 0.5)),
         test("gemm_grouped", grouped()),
         test("gemm_scaled", scaled()),
         test("attention", attended()),

@@ -4,7 +4,7 @@
 #![cfg(feature = "llvm")]
 #![forbid(unsafe_code)]
 
-use tma_kernels::gemm::{Activation, Choice, Epilogue, GemmError, GemmOptions, Tile, gemm};
+use tma_kernels::gemm::{Activation, Choice, Division, Epilogue, GemmError, GemmOptions, Tile, gemm};
 use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
@@ -117,13 +117,13 @@ fn gate(options: GemmOptions<'_, bf16, 3>, about: &str) -> Result<(), GemmError>
 #[test]
 fn functions_of_a_caller_replace_those_of_the_template() -> Result<(), GemmError> {
     for tile in [Tile::Low64, Tile::Pair, Tile::Square] {
-        for splits in [1, 2] {
-            let choice = Some(Choice { tile, splits });
+        for division in [Division::Whole, Division::Parts(2), Division::Even] {
+            let choice = Some(Choice { tile, division });
             let options = GemmOptions { transpose_b: true, choice, ..GemmOptions::default() };
-            gate(options, &format!("{tile:?}, {splits} splits"))?;
+            gate(options, &format!("{tile:?}, {division:?}"))?;
         }
     }
-    let choice = Some(Choice { tile: Tile::Pair, splits: 1 });
+    let choice = Some(Choice { tile: Tile::Pair, division: Division::Whole });
     gate(GemmOptions { choice, ..GemmOptions::default() }, "B as K × N")?;
     // Whichever of the three is chosen.
     gate(GemmOptions { transpose_b: true, ..GemmOptions::default() }, "chosen")
@@ -147,7 +147,7 @@ fn further_parameters_are_passed_to_the_function() -> Result<(), GemmError> {
         let mut c = device.zeros::<f32, 3>([l, m, n])?;
         let further = scaled::full::further(scales.slice(), m as u32, limits.slice());
         let epilogue = Some(Epilogue::of(&scaled::full::INSTANCES).with(further));
-        let choice = Some(Choice { tile, splits: 1 });
+        let choice = Some(Choice { tile, division: Division::Whole });
         gemm(
             &device,
             &a,

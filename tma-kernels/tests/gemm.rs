@@ -2,6 +2,7 @@
 //! names.
 #![cfg(feature = "llvm")]
 
+use tma_kernels::gemm::Division::{self, Even, Parts, Whole};
 use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, Workspace, gemm};
@@ -140,8 +141,8 @@ fn device() -> Device {
     Device::open().expect("a device")
 }
 
-const fn by(tile: Tile, splits: u32) -> Choice {
-    Choice { tile, splits }
+const fn by(tile: Tile, division: Division) -> Choice {
+    Choice { tile, division }
 }
 
 /// Extents that are multiples of no tile, with a rest of K.
@@ -150,24 +151,25 @@ const RAGGED: [usize; 4] = [136, 264, 72, 1];
 #[test]
 fn every_tile_multiplies_ragged_matrices() {
     for tile in Tile::ALL {
-        Case::nt(RAGGED).product::<bf16, bf16>(by(tile, 1));
+        Case::nt(RAGGED).product::<bf16, bf16>(by(tile, Whole));
         let by_columns = matches!(tile, Tile::Turns128 | Tile::Turns176); // they have no other
-        Case { mnkl: [8, 16, 200, 2], transposed: [false, by_columns] }.product::<bf16, bf16>(by(tile, 1));
+        Case { mnkl: [8, 16, 200, 2], transposed: [false, by_columns] }
+            .product::<bf16, bf16>(by(tile, Whole));
     }
 }
 
 #[test]
 fn every_layout_of_16_bits_is_multiplied() {
     for transposed in [[false, false], [false, true], [true, false], [true, true]] {
-        Case { mnkl: [264, 272, 136, 1], transposed }.product::<f16, f16>(by(Tile::Pair, 1));
-        Case { mnkl: [72, 136, 136, 2], transposed }.product::<bf16, bf16>(by(Tile::Pair, 2));
+        Case { mnkl: [264, 272, 136, 1], transposed }.product::<f16, f16>(by(Tile::Pair, Whole));
+        Case { mnkl: [72, 136, 136, 2], transposed }.product::<bf16, bf16>(by(Tile::Pair, Parts(2)));
     }
 }
 
 #[test]
 fn every_element_is_multiplied() {
     let case = Case::nt([80, 48, 144, 1]);
-    let (pair, low) = (by(Tile::Pair, 1), by(Tile::Low64, 2));
+    let (pair, low) = (by(Tile::Pair, Whole), by(Tile::Low64, Parts(2)));
     case.product::<bf16, f32>(pair);
     case.product::<f16, f32>(pair);
     case.product::<tf32, f32>(pair);
@@ -190,7 +192,8 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
         [(Tile::Pair, true), (Tile::Square, false), (Tile::Low64, true), (Tile::Low64, false)]
     {
         let case = Case { mnkl: [136, 264, 72, 2], transposed: [false, transpose_b] };
-        let options = GemmOptions { sums: Sums::Half, choice: Some(by(tile, 1)), ..GemmOptions::default() };
+        let options =
+            GemmOptions { sums: Sums::Half, choice: Some(by(tile, Whole)), ..GemmOptions::default() };
         case.run::<f16, f16>(&device, options, |sum, _| sum)?;
     }
     // 2048 + 1 + .. + 1 stays 2048 in f16, where neighbours are 2 apart, once an instruction has
@@ -224,10 +227,10 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
 #[test]
 fn warpgroups_take_turns() {
     for tile in [Tile::Turns128, Tile::Turns176] {
-        Case::nt([264, 360, 200, 2]).product::<bf16, bf16>(by(tile, 1));
-        Case::nt([2600, 360, 72, 1]).product::<f16, f16>(by(tile, 1));
-        Case::nt([2600, 360, 64, 4]).product::<bf16, bf16>(by(tile, 1));
-        Case::nt([264, 360, 272, 1]).product::<e4m3, bf16>(by(tile, 1));
+        Case::nt([264, 360, 200, 2]).product::<bf16, bf16>(by(tile, Whole));
+        Case::nt([2600, 360, 72, 1]).product::<f16, f16>(by(tile, Whole));
+        Case::nt([2600, 360, 64, 4]).product::<bf16, bf16>(by(tile, Whole));
+        Case::nt([264, 360, 272, 1]).product::<e4m3, bf16>(by(tile, Whole));
     }
 }
 
@@ -236,13 +239,13 @@ fn warpgroups_take_turns() {
 fn sums_are_folded() {
     for transposed in [[false, true], [false, false]] {
         for k in [8, 72, 328] {
-            Case { mnkl: [136, 200, k, 2], transposed }.product::<bf16, bf16>(by(Tile::Folded, 1));
-            Case { mnkl: [72, 136, k, 1], transposed }.product::<f16, f16>(by(Tile::Folded64, 1));
+            Case { mnkl: [136, 200, k, 2], transposed }.product::<bf16, bf16>(by(Tile::Folded, Whole));
+            Case { mnkl: [72, 136, k, 1], transposed }.product::<f16, f16>(by(Tile::Folded64, Whole));
         }
     }
     for tile in [Tile::Folded, Tile::Folded64] {
-        Case::nt([72, 264, 400, 1]).product::<e4m3, bf16>(by(tile, 1));
-        Case::nt([8, 136, 144, 1]).product::<e5m2, bf16>(by(tile, 1));
+        Case::nt([72, 264, 400, 1]).product::<e4m3, bf16>(by(tile, Whole));
+        Case::nt([8, 136, 144, 1]).product::<e5m2, bf16>(by(tile, Whole));
     }
 }
 
@@ -277,7 +280,7 @@ fn clusters_begin_apart() -> Result<(), Error> {
 
 #[test]
 fn sums_are_split_among_blocks() {
-    for (tile, splits) in [
+    for (tile, parts) in [
         (Tile::Pair, 2),
         (Tile::Square, 3),
         (Tile::Beside, 2),
@@ -285,17 +288,31 @@ fn sums_are_split_among_blocks() {
         (Tile::Low128, 4),
         (Tile::Low64, 8),
     ] {
-        Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, splits));
+        Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, Parts(parts)));
     }
     // More parts than there are steps.
-    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, 100));
+    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
+}
+
+/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer.
+#[test]
+fn clusters_share_steps_evenly() {
+    let blocks = device().multiprocessors() as usize;
+    for (tile, clusters) in [(Tile::Low64, blocks), (Tile::Square, blocks / 2)] {
+        let [rows, columns] = if tile == Tile::Low64 { [64, 64] } else { [256, 128] };
+        for tiles in [2, clusters - 1, clusters + 3, 2 * clusters + 5] {
+            Case::nt([rows - 8, columns * tiles - 8, 200, 1]).product::<bf16, bf16>(by(tile, Even));
+        }
+    }
+    Case::nt([136, 264, 592, 2]).product::<e4m3, bf16>(by(Tile::Pair, Even));
+    Case { mnkl: [136, 264, 264, 1], transposed: [false, false] }.product::<f16, f16>(by(Tile::Pair, Even));
 }
 
 /// A cluster computes several tiles one after the other, since there are more than multiprocessors.
 #[test]
 fn blocks_stay_for_further_tiles() {
     let tiles = device().multiprocessors() as usize + 5;
-    Case::nt([64 * 4, 64 * tiles.div_ceil(4), 8, 1]).product::<bf16, bf16>(by(Tile::Low64, 1));
+    Case::nt([64 * 4, 64 * tiles.div_ceil(4), 8, 1]).product::<bf16, bf16>(by(Tile::Low64, Whole));
 }
 
 #[test]
@@ -303,7 +320,7 @@ fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
     let device = device();
     let mut workspace = Workspace::new(&device)?;
     for k in [136, 264, 136] {
-        let choice = Some(by(Tile::Low64, 2));
+        let choice = Some(by(Tile::Low64, Parts(2)));
         let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
         Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
     }
@@ -313,7 +330,7 @@ fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
 #[test]
 fn the_result_is_scaled_and_added_to() -> Result<(), GemmError> {
     let device = device();
-    for (choice, mnkl) in [(by(Tile::Pair, 1), RAGGED), (by(Tile::Low64, 2), [72, 72, 136, 2])] {
+    for (choice, mnkl) in [(by(Tile::Pair, Whole), RAGGED), (by(Tile::Low64, Parts(2)), [72, 72, 136, 2])] {
         let [m, n, _, l] = mnkl;
         let (residual, bias) = (integers::<bf16>(4, l * m * n), integers::<bf16>(5, n));
         let residual_tensor = device.tensor(&residual, [l, m, n])?;
@@ -375,12 +392,12 @@ fn activations_are_those_of_their_formulas() -> Result<(), GemmError> {
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
         for (choice, mnkl) in
-            [(by(Tile::Pair, 1), [136, 264, 136, 1]), (by(Tile::Low64, 3), [72, 72, 200, 2])]
+            [(by(Tile::Pair, Whole), [136, 264, 136, 1]), (by(Tile::Low64, Parts(3)), [72, 72, 200, 2])]
         {
             let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
             Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
         }
-        let options = GemmOptions { choice: Some(by(Tile::Folded, 1)), ..GemmOptions::default() };
+        let options = GemmOptions { choice: Some(by(Tile::Folded, Whole)), ..GemmOptions::default() };
         Case::nt([136, 136, 200, 1]).run::<bf16, bf16>(device, options, |sum, _| sum)
     };
     if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {

@@ -4,7 +4,7 @@
 
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::{
-    Activation, Choice, Epilogue, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
+    Activation, Choice, Division, Epilogue, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
 };
 use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
@@ -99,13 +99,13 @@ const NT: [bool; 2] = [false, true];
 fn matrices_are_picked_by_every_tile_and_split() -> Result<(), GemmError> {
     let device = Device::open()?;
     for tile in [Tile::Pair, Tile::Square, Tile::Low64] {
-        for splits in [1, 2] {
+        for division in [Division::Whole, Division::Parts(2), Division::Even] {
             let case = Case {
                 counts: [3, 2, 6],
                 mnk: [70, 136, 136],
                 picked: [Some(&[2, 0, 0, 1]), Some(&[1, 1, 0, 0]), Some(&[5, 0, 3, 2])],
                 transposed: NT,
-                choice: Some(Choice { tile, splits }),
+                choice: Some(Choice { tile, division }),
             };
             case.check::<bf16, bf16>(&device, bf16::from_f32, bf16::from_f32)?;
         }

@@ -1,6 +1,8 @@
 //! Which kernel multiplies: the one that a model of its time, made of measured numbers, finds
 //! fastest. `docs/gemm.md` tells how they were measured.
 
+use super::divide::Units;
+
 /// A tile of C, and how blocks work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -36,8 +38,21 @@ pub enum Tile {
 pub struct Choice {
     /// The tile.
     pub tile: Tile,
-    /// Among how many clusters the sums of a tile are divided, along K.
-    pub splits: u32,
+    /// How the sums of a tile are divided among clusters, along K.
+    pub division: Division,
+}
+
+/// How the sums of a tile are divided among clusters, along K.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Division {
+    /// They are not.
+    Whole,
+    /// Each tile into so many parts: for fewer tiles than half of the clusters that run at a time.
+    Parts(u32),
+    /// Clusters compute whole tiles while there are at least two rounds of them left, and then share
+    /// the steps of the others evenly, wherever tiles begin and end. Also known as stream-K (Osama et
+    /// al., arXiv 2301.03598).
+    Even,
 }
 
 /// A tile's extents, and what it was measured to take.
@@ -170,28 +185,50 @@ const LONG: f64 = 150_000.0;
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
 pub(crate) const BAND: usize = 8;
 
-/// More parts than these were never faster.
-const MOST_SPLITS: usize = 8;
+/// More parts of a tile than these were never faster.
+const MOST_PARTS: usize = 8;
+
+/// Nanoseconds that it takes to exchange sums of 128 × 256 elements where clusters share steps evenly.
+const EVEN: f64 = 8000.0;
+
+/// How much longer shared steps take then if the L2 cache does not hold A and B: clusters are at
+/// different places along K, and read nothing together.
+const APART: f64 = 1.12;
+
+/// How much slower than [`nanoseconds`] says such a choice is taken to be, which errs most there.
+const DOUBT: f64 = 1.05;
+
+/// Nanoseconds by which the kernel that divides sums takes longer for a tile of 128 × 256 elements.
+const FULL: f64 = 2000.0;
 
 /// The nanoseconds that a choice is expected to take on so many multiprocessors.
 pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
     let facts = choice.tile.facts();
     let [m, n, k] = problem.extents.map(|extent| extent as f64);
-    let units = problem.tiles(&facts) as f64 * f64::from(choice.splits);
-    let clusters = f64::from((multiprocessors / facts.blocks()).max(1));
-    let rounds = (units / clusters).ceil();
-    let depth = problem.steps().div_ceil((choice.splits * facts.parts) as usize) as f64;
+    let clusters = (multiprocessors / facts.blocks()).max(1) as usize;
+    let steps = problem.steps().div_ceil(facts.parts as usize);
+    let units = Units::of(problem.tiles(&facts), steps, choice.division, clusters);
+    let [whole, shared] = [units.whole, units.sharing].map(|units| units.div_ceil(clusters) as f64);
     let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
+    let [rests, exchanged, apart] = match choice.division {
+        _ if units.sharing == 0 => [whole, 0.0, 1.0],
+        Division::Whole | Division::Parts(_) => [whole + shared, shared * facts.split, 1.0],
+        Division::Even => {
+            // A unit that begins and ends within tiles stores twice.
+            let rests = whole + 2.0 * shared;
+            let part = f64::from(facts.warpgroups * facts.columns) / 512.0;
+            [rests, (EVEN + rests * FULL) * part, if read > L2 { APART } else { 1.0 }]
+        }
+    };
     let written = m * n * (problem.bytes[1] * problem.batches) as f64;
     let is_shared = problem.extents[0] > facts.extents()[0] && read > L2;
     let is_half_outside = facts.extents()[0] > 64 && 2 * problem.extents[0] <= facts.extents()[0];
     let moved = (read + written) / (facts.stream * 1000.0)
         * if is_shared { AGAIN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
-    let cool = rounds * depth * facts.step;
+    let cool = (whole * steps as f64 + shared * units.share as f64 * apart) * facts.step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
-    let exchanged = if choice.splits > 1 { rounds * facts.split } else { 0.0 };
-    LAUNCH + rounds * facts.rest + exchanged + multiplied.max(moved)
+    LAUNCH + rests * facts.rest + exchanged + multiplied.max(moved)
 }
 
 /// By how many steps along K a cluster begins after the one before it, if each part of a B that the
@@ -211,22 +248,25 @@ pub(crate) fn streams(problem: &Problem, tile: Tile) -> bool {
 }
 
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
-/// whether sums are split; `None` if there is none. Sums are split only if all parts run at the
-/// same time.
+/// whether sums are divided; `None` if there is none. Tiles are cut into parts only if all parts run
+/// at the same time.
 pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {
         let facts = tile.facts();
-        let clusters = (multiprocessors / facts.blocks()) as usize;
+        let (clusters, tiles) = ((multiprocessors / facts.blocks()) as usize, problem.tiles(&facts));
         // With one tile for each block, nobody takes turns.
-        if tile.takes_turns() && problem.tiles(&facts) <= clusters {
+        if tile.takes_turns() && tiles <= clusters {
             continue;
         }
-        let most = (clusters / problem.tiles(&facts).max(1)).min(problem.steps()).min(MOST_SPLITS);
-        let splits = if most > 1 && has(tile, true) { most } else { 1 };
-        for splits in (1..=splits as u32).filter(|&splits| splits > 1 || has(tile, false)) {
-            let choice = Choice { tile, splits };
-            let time = nanoseconds(problem, choice, multiprocessors);
+        let most = (clusters / tiles.max(1)).min(problem.steps()).min(MOST_PARTS) as u32;
+        let parts = (2..=most).map(Division::Parts);
+        let even = (most < 2).then_some(Division::Even);
+        let divided = parts.chain(even).filter(|_| has(tile, true));
+        for division in has(tile, false).then_some(Division::Whole).into_iter().chain(divided) {
+            let choice = Choice { tile, division };
+            let doubt = if division == Division::Even { DOUBT } else { 1.0 };
+            let time = doubt * nanoseconds(problem, choice, multiprocessors);
             if best.is_none_or(|(least, _)| time < least) {
                 best = Some((time, choice));
             }
@@ -237,40 +277,41 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) 
 
 #[cfg(test)]
 mod tests {
+    use super::Division::Whole;
     use super::*;
 
     #[track_caller]
-    fn chosen(extents: [usize; 3], tile: Tile, splits: u32) {
+    fn chosen(extents: [usize; 3], tile: Tile, division: Division) {
         let problem = Problem { extents, batches: 1, bytes: [2, 2] };
-        assert_eq!(choose(&problem, 132, |_, _| true), Some(Choice { tile, splits }), "{extents:?}");
+        assert_eq!(choose(&problem, 132, |_, _| true), Some(Choice { tile, division }), "{extents:?}");
     }
 
     /// The fastest of those measured (docs/gemm.md, "The choice").
     #[test]
     fn the_fastest_is_chosen() {
-        chosen([8192, 8192, 8192], Tile::Pair, 1);
-        chosen([8192, 8192, 1024], Tile::Turns176, 1);
-        chosen([3072, 3072, 3072], Tile::Middle, 1);
-        chosen([1536, 1536, 1536], Tile::Middle, 1);
-        chosen([2048, 2048, 2048], Tile::Pair, 1);
-        chosen([2048, 2048, 8192], Tile::Pair, 1);
-        chosen([1024, 4096, 4096], Tile::Pair, 1);
-        chosen([1024, 2048, 4096], Tile::Square, 1);
-        chosen([1024, 1024, 8192], Tile::Folded, 1);
-        chosen([512, 2048, 4096], Tile::Folded, 1);
-        chosen([256, 4096, 4096], Tile::Folded, 1);
-        chosen([256, 8192, 8192], Tile::Square, 1);
-        chosen([4096, 4096, 16384], Tile::Pair, 1);
-        chosen([64, 14336, 4096], Tile::Quad, 1);
-        chosen([16, 14336, 4096], Tile::Quad, 1);
-        chosen([64, 28672, 8192], Tile::Quad, 1);
-        chosen([64, 8192, 8192], Tile::Folded64, 1);
-        chosen([32, 8192, 8192], Tile::Folded64, 1);
-        chosen([16, 4096, 14336], Tile::Folded64, 1);
-        chosen([1024, 1024, 1024], Tile::Low128, 1);
-        chosen([128, 8192, 8192], Tile::Narrow, 1);
-        chosen([128, 4096, 4096], Tile::Folded64, 1);
-        chosen([256, 256, 256], Tile::Low64, 1);
+        chosen([8192, 8192, 8192], Tile::Pair, Whole);
+        chosen([8192, 8192, 1024], Tile::Turns176, Whole);
+        chosen([3072, 3072, 3072], Tile::Middle, Whole);
+        chosen([1536, 1536, 1536], Tile::Middle, Whole);
+        chosen([2048, 2048, 2048], Tile::Pair, Whole);
+        chosen([2048, 2048, 8192], Tile::Pair, Whole);
+        chosen([1024, 4096, 4096], Tile::Pair, Whole);
+        chosen([1024, 2048, 4096], Tile::Square, Whole);
+        chosen([1024, 1024, 8192], Tile::Folded, Whole);
+        chosen([512, 2048, 4096], Tile::Folded, Whole);
+        chosen([256, 4096, 4096], Tile::Folded, Whole);
+        chosen([256, 8192, 8192], Tile::Square, Whole);
+        chosen([4096, 4096, 16384], Tile::Pair, Whole);
+        chosen([64, 14336, 4096], Tile::Quad, Whole);
+        chosen([16, 14336, 4096], Tile::Quad, Whole);
+        chosen([64, 28672, 8192], Tile::Quad, Whole);
+        chosen([64, 8192, 8192], Tile::Folded64, Whole);
+        chosen([32, 8192, 8192], Tile::Folded64, Whole);
+        chosen([16, 4096, 14336], Tile::Folded64, Whole);
+        chosen([1024, 1024, 1024], Tile::Low128, Whole);
+        chosen([128, 8192, 8192], Tile::Narrow, Whole);
+        chosen([128, 4096, 4096], Tile::Folded64, Whole);
+        chosen([256, 256, 256], Tile::Low64, Whole);
     }
 
     #[test]
@@ -278,7 +319,7 @@ mod tests {
         let of = |extents, tile| {
             let problem = Problem { extents, batches: 1, bytes: [1, 2] };
             let choice = choose(&problem, 132, |_, _| true);
-            assert_eq!(choice, Some(Choice { tile, splits: 1 }), "{extents:?}");
+            assert_eq!(choice, Some(Choice { tile, division: Whole }), "{extents:?}");
         };
         of([8192, 8192, 1024], Tile::Turns176);
         of([4096, 14336, 4096], Tile::Turns176);
@@ -292,13 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_split_only_among_blocks_that_run_together() {
+    fn tiles_are_cut_only_for_blocks_that_run_together() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
         let choice = choose(&problem, 4, |_, _| true).expect("a choice");
         let facts = choice.tile.facts();
-        assert!(problem.tiles(&facts) as u32 * choice.splits * facts.blocks() <= 4, "{choice:?}");
-        let alone = choose(&problem, 132, |_, is_split| !is_split).expect("a choice");
-        assert_eq!(alone.splits, 1);
+        let Division::Parts(parts) = choice.division else { panic!("{choice:?} divides nothing") };
+        assert!(problem.tiles(&facts) as u32 * parts * facts.blocks() <= 4, "{choice:?}");
+        let alone = choose(&problem, 132, |_, is_divided| !is_divided).expect("a choice");
+        assert_eq!(alone.division, Whole);
     }
 
     #[test]
@@ -318,6 +360,24 @@ mod tests {
         );
         assert_eq!(stagger([64, 4096, 4096], Tile::Folded64), 0, "the L2 cache holds B");
         assert_eq!(stagger([65, 8192, 8192], Tile::Folded64), 0, "rows of two tiles share B");
+    }
+
+    #[test]
+    fn clusters_share_steps_where_that_is_faster() {
+        let of = |bytes, extents, tile, division| {
+            let problem = Problem { extents, batches: 1, bytes: [bytes, 2] };
+            let is_whole = |tile: Tile| tile.takes_turns() || tile.facts().parts > 1 || tile == Tile::Middle;
+            let choice = choose(&problem, 132, |tile, is_divided| !(is_divided && is_whole(tile)));
+            assert_eq!(choice, Some(Choice { tile, division }), "{extents:?}");
+        };
+        of(2, [2560, 2560, 2560], Tile::Square, Division::Even);
+        of(2, [5120, 5120, 5120], Tile::Pair, Division::Even);
+        of(2, [1280, 5120, 8192], Tile::Square, Division::Even);
+        of(1, [1536, 1536, 16384], Tile::Square, Division::Even);
+        of(1, [2560, 2560, 16384], Tile::Square, Division::Even);
+        of(2, [2816, 2816, 2816], Tile::Pair, Whole);
+        of(2, [3584, 3584, 3584], Tile::Pair, Whole);
+        of(2, [8192, 4096, 4096], Tile::Pair, Whole);
     }
 
     #[test]

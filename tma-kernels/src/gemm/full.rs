@@ -12,30 +12,54 @@ use tma_runtime::tma_module;
 pub mod with_options {
     use tma_runtime::prelude::*;
 
-    // A module of kernels sees itself alone, so this is that of `product` once more.
-    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters
-    /// take tiles in bands of `group` rows, so that blocks that run at the same time read the same
-    /// parts of A and B, which the L2 cache then holds.
+    /// A tile of this block: its batch, first row and first column. Clusters take tiles in bands of
+    /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
+    /// the L2 cache then holds.
     #[tma_device]
-    fn work<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
+    fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
         down: u32,
         across: u32,
-        splits: u32,
         group: u32,
-    ) -> [u32; 4] {
+    ) -> [u32; 3] {
         let tile = unit % (down * across);
-        let rest = unit / (down * across);
         let first = tile / (group * across) * group;
         let height = min(down - first, group);
         let inside = tile % (group * across);
         let row = (TALL * (first + inside % height) + block_in_cluster().y) * WARPGROUPS * 64;
         let column = (WIDE * (inside / height) + block_in_cluster().x) * N;
-        [rest / splits, rest % splits, row, column]
+        [unit / (down * across), row, column]
     }
 
-    /// Leaves the sums of a split in `partials`, which have room for those of all `splits` from
-    /// `slot` on, four of a thread's at a time.
+    /// The tiles of a unit of work, from the first to the one after the last, and its first and last
+    /// step. The first `whole` units are a tile each. The others share the steps of all other tiles,
+    /// laid end to end, `share` each; a tile takes up `length` of them.
+    #[tma_device]
+    fn extent(unit: u32, tiles: u32, whole: u32, share: u32, length: u32) -> [u32; 4] {
+        if unit < whole {
+            [unit, unit + 1, 0, length]
+        } else {
+            let first = (unit - whole) * share;
+            let end = min(first + share, (tiles - whole) * length);
+            [whole + first / length, whole + end.div_ceil(length), first, end]
+        }
+    }
+
+    /// The steps of a tile that a unit of that extent has: the first, and the one after the last.
+    #[tma_device]
+    fn steps_of(tile: u32, range: [u32; 4], whole: u32, length: u32, steps: u32) -> [u32; 2] {
+        let before = if tile < whole { 0 } else { (tile - whole) * length };
+        [max(range[2], before) - before, min(range[3] - before, steps)]
+    }
+
+    /// Where the unit that is the `n`-th to share steps leaves its sums of the tile that begins at step
+    /// `before`. It leaves at most two: of the tile in which it begins, and of one in which it ends.
+    #[tma_device]
+    fn left_at(n: u32, before: u32, share: u32, sharing: u32) -> u32 {
+        if n * share < before { sharing + n } else { n }
+    }
+
+    /// Leaves a thread's sums in `partials`, four at a time.
     #[tma_device]
     fn leave<const N: u32>(sum: &Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
         let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
@@ -44,31 +68,21 @@ pub mod with_options {
         }
     }
 
-    /// Adds up what all splits left, in their order, so that the sums are the same in each run.
+    /// Adds what another block left in `slot`.
     #[tma_device]
-    fn gather<const N: u32>(
-        sum: &mut Accumulator<f32, 64, N>,
-        partials: Global<f32>,
-        slot: u32,
-        splits: u32,
-    ) {
-        for i in unroll(0..sum.len()) {
-            sum[i] = 0.0;
-        }
-        for split in 0..splits {
-            let first = (slot + split) as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
-            for j in unroll((0..sum.len()).step_by(32)) {
-                // All are asked for before the first is waited for.
-                let mut part = [0.0; 32];
-                for i in unroll((0..32usize).step_by(4)) {
-                    let four = partials.get_vec::<4>(first + (j + i) as u64 * 128);
-                    for e in unroll(0..4usize) {
-                        part[i + e] = four[e];
-                    }
+    fn add<const N: u32>(sum: &mut Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
+        let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
+        for j in unroll((0..sum.len()).step_by(32)) {
+            // All are asked for before the first is waited for.
+            let mut part = [0.0; 32];
+            for i in unroll((0..32usize).step_by(4)) {
+                let four = partials.get_vec::<4>(first + (j + i) as u64 * 128);
+                for e in unroll(0..4usize) {
+                    part[i + e] = four[e];
                 }
-                for i in unroll(0..32usize) {
-                    sum[j + i] += part[i];
-                }
+            }
+            for i in unroll(0..32usize) {
+                sum[j + i] += part[i];
             }
         }
     }
@@ -134,7 +148,7 @@ pub mod with_options {
         x
     }
 
-    /// `plain`, whose sums may be divided among `splits` clusters, and become C by way of
+    /// `plain`, whose sums may be divided among clusters ([`extent`]), and become C by way of
     /// `activation(alpha · sum + beta · C + residual + bias)`.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
@@ -204,7 +218,9 @@ pub mod with_options {
         stagger: u32,
         group: u32,
         batches: u32,
-        splits: u32,
+        whole: u32,
+        share: u32,
+        length: u32,
         alpha: f32,
         beta: f32,
         residual: Global<C>,
@@ -246,25 +262,30 @@ pub mod with_options {
 
         let down = m.div_ceil(TALL * WARPGROUPS * 64);
         let across = n.div_ceil(WIDE * N);
-        let units = down * across * batches * splits;
+        let tiles = down * across * batches;
+        let sharing = ((tiles - whole) * length).div_ceil(share);
         let clusters = (grid_dim().x / WIDE) as usize;
         let steps = k.div_ceil(K);
-        let depth = steps.div_ceil(splits);
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..units).step_by(clusters) {
-                    let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, splits, group);
-                    let turns = min((at[1] + 1) * depth, steps) - at[1] * depth;
-                    let from = [place_a(at[0]), place_b(at[0])];
-                    for turn in 0..turns {
-                        let step = at[1] * depth + (cluster_idx().x * stagger + turn) % turns;
-                        let slot = producer.acquire();
-                        let of_a = if MN_A { [from[0], step * K, at[2]] } else { [from[0], at[2], step * K] };
-                        let of_b = if MN_B { [from[1], step * K, at[3]] } else { [from[1], at[3], step * K] };
-                        a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
-                        b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
+                    let range = extent(unit, tiles, whole, share, length);
+                    for tile in range[0]..range[1] {
+                        let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
+                        let mine = steps_of(tile, range, whole, length, steps);
+                        let from = [place_a(at[0]), place_b(at[0])];
+                        for turn in 0..mine[1] - mine[0] {
+                            let step = mine[0] + (cluster_idx().x * stagger + turn) % (mine[1] - mine[0]);
+                            let slot = producer.acquire();
+                            let of_a =
+                                if MN_A { [from[0], step * K, at[1]] } else { [from[0], at[1], step * K] };
+                            let of_b =
+                                if MN_B { [from[1], step * K, at[2]] } else { [from[1], at[2], step * K] };
+                            a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
+                            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                        }
                     }
                 }
                 producer.drain();
@@ -277,121 +298,164 @@ pub mod with_options {
             let part = if MN_A { [me, 0] } else { [0, me] };
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
-            for unit in (cluster_idx().x..units).step_by(clusters) {
-                let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, splits, group);
-                let row = at[2] + me * 64;
-                let column = at[3];
+            for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
+                let range = extent(unit, tiles, whole, share, length);
+                for tile in range[0]..range[1] {
+                    let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
+                    let mine = steps_of(tile, range, whole, length, steps);
+                    let row = at[1] + me * 64;
+                    let column = at[2];
 
-                let mut sum = Accumulator::<f32, 64, N>::zero();
-                let slot = consumer.wait();
-                let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
-                let mut flight = sum.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                for _ in 1..min((at[1] + 1) * depth, steps) - at[1] * depth {
+                    let mut sum = Accumulator::<f32, 64, N>::zero();
                     let slot = consumer.wait();
-                    let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
-                    let done = flight.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
+                    let of_a = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
+                    let mut flight = sum.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
+                    for _ in mine[0] + 1..mine[1] {
+                        let slot = consumer.wait();
+                        let of_a = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
+                        let done = flight.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
+                        if elect_one() {
+                            done.release_cluster();
+                        }
+                    }
+                    let last = flight.wait();
                     if elect_one() {
-                        done.release_cluster();
+                        last.release_cluster();
                     }
-                }
-                let last = flight.wait();
-                if elect_one() {
-                    last.release_cluster();
-                }
 
-                if splits > 1 {
-                    // Whoever is last to leave its sums takes those of all.
-                    let tile = at[0] * down * across + unit % (down * across);
-                    let slot = (tile * WIDE * TALL + cluster_rank()) * WARPGROUPS + me;
-                    leave::<N>(&sum, partials, slot * splits + at[1]);
-                    fence();
-                    sync_warpgroup();
-                    if leader {
-                        ticket.set(me, tickets.atomic_add(slot, 1));
-                    }
-                    sync_warpgroup();
-                    if ticket.get(me) + 1 < splits {
-                        continue;
-                    }
-                    fence();
-                    if leader {
-                        tickets.set(slot, 0); // for the next launch
-                    }
-                    gather::<N>(&mut sum, partials, slot * splits, splits);
-                }
-
-                if bias.len() > 0 {
-                    for j in (thread_idx().x % 128..N).step_by(128) {
-                        biases[me].set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });
-                    }
-                    sync_warpgroup();
-                }
-                let to_c = place_c(at[0]);
-                for j in unroll(0..N / COLS) {
-                    let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
-                    let first = (j * COLS / 2) as usize;
-                    if leader {
-                        bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
-                        if beta != 0.0 {
-                            loaded[me].arrive_expect_tx(out.bytes());
-                            c.load(out, [to_c, row, column + j * COLS], loaded[me]);
-                        }
-                    }
-                    for e in unroll(0..COLS as usize / 2) {
-                        sum[first + e] *= alpha;
-                    }
-                    if beta != 0.0 {
-                        loaded[me].wait_next(&mut phase);
-                        for e in unroll(0..COLS as usize / 2) {
-                            let place = sum.at(first + e);
-                            sum[first + e] += beta * cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
-                        }
-                    }
-                    sync_warpgroup();
-                    if residual.len() > 0 {
-                        // 16 bytes a thread, a row by eight of them; past an edge are zeros.
-                        for e in unroll(0..4u32) {
-                            let place = e * 128 + thread_idx().x % 128;
-                            let to = [0, place / 8, place % 8 * VEC as u32];
-                            let mut part = [cast::<C>(0.0f32); VEC];
-                            if row + to[1] < m && column + j * COLS + to[2] < n {
-                                let line = at[0] as u64 * m as u64 + (row + to[1]) as u64;
-                                part = residual
-                                    .get_vec::<VEC>(line * n as u64 + (column + j * COLS + to[2]) as u64);
+                    if mine[1] - mine[0] < steps {
+                        // Whoever is last to have its part of a tile adds up all of them.
+                        let before = (tile - whole) * length;
+                        let first = before / share;
+                        let parts = (before + steps - 1) / share + 1 - first;
+                        let every = WIDE * TALL * WARPGROUPS;
+                        let own = cluster_rank() * WARPGROUPS + me;
+                        let counter = (tile - whole) * every + own;
+                        let mut came = 0;
+                        if parts == 2 {
+                            // Of two, the last one need not leave its own: they may be added in either
+                            // order.
+                            sync_warpgroup(); // all have read the ticket before this one
+                            if leader {
+                                ticket.set(me, tickets.atomic_add(counter, 0));
                             }
-                            out.set_vec(to, part);
+                            sync_warpgroup();
+                            came = ticket.get(me);
                         }
-                        sync_warpgroup();
-                        for e in unroll(0..COLS as usize / 2) {
-                            let place = sum.at(first + e);
-                            let residual = cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
-                            sum[first + e] = with_residual(sum[first + e], residual);
+                        if came == 0 {
+                            let to = left_at(unit - whole, before, share, sharing);
+                            leave::<N>(&sum, partials, to * every + own);
+                            fence();
+                            sync_warpgroup();
+                            if leader {
+                                ticket.set(me, tickets.atomic_add(counter, 1));
+                            }
+                            sync_warpgroup();
+                            came = ticket.get(me);
                         }
-                        sync_warpgroup();
+                        if came + 1 < parts {
+                            continue;
+                        }
+                        fence();
+                        if leader {
+                            tickets.set(counter, 0); // for the next launch
+                        }
+                        if parts == 2 {
+                            let other = 2 * first + 1 - (unit - whole);
+                            add::<N>(
+                                &mut sum,
+                                partials,
+                                left_at(other, before, share, sharing) * every + own,
+                            );
+                        } else {
+                            // In the order of the steps, so that the sums are the same in each run.
+                            for i in unroll(0..sum.len()) {
+                                sum[i] = 0.0;
+                            }
+                            for n in first..first + parts {
+                                add::<N>(
+                                    &mut sum,
+                                    partials,
+                                    left_at(n, before, share, sharing) * every + own,
+                                );
+                            }
+                        }
                     }
+
                     if bias.len() > 0 {
-                        for e in unroll(0..COLS as usize / 2) {
-                            let bias = biases[me].get(sum.at(first + e)[1]);
-                            sum[first + e] = with_bias(sum[first + e], bias);
+                        for j in (thread_idx().x % 128..N).step_by(128) {
+                            biases[me].set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });
                         }
+                        sync_warpgroup();
                     }
-                    activate::<N, COLS>(&mut sum, first, activation);
-                    for e in unroll(0..COLS as usize / 2) {
-                        sum[first + e] = finish(
-                            sum[first + e],
-                            [
-                                at[0],
-                                min(row + sum.at(first + e)[0], m - 1),
-                                min(column + sum.at(first + e)[1], n - 1),
-                            ],
-                        );
-                    }
-                    sum.columns::<COLS>(j).store(out);
-                    fence_proxy_async();
-                    sync_warpgroup();
-                    if leader {
-                        c.store([to_c, row, column + j * COLS], out);
-                        bulk_commit_group();
+                    let to_c = place_c(at[0]);
+                    for j in unroll(0..N / COLS) {
+                        let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
+                        let first = (j * COLS / 2) as usize;
+                        if leader {
+                            bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
+                            if beta != 0.0 {
+                                loaded[me].arrive_expect_tx(out.bytes());
+                                c.load(out, [to_c, row, column + j * COLS], loaded[me]);
+                            }
+                        }
+                        for e in unroll(0..COLS as usize / 2) {
+                            sum[first + e] *= alpha;
+                        }
+                        if beta != 0.0 {
+                            loaded[me].wait_next(&mut phase);
+                            for e in unroll(0..COLS as usize / 2) {
+                                let place = sum.at(first + e);
+                                sum[first + e] +=
+                                    beta * cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
+                            }
+                        }
+                        sync_warpgroup();
+                        if residual.len() > 0 {
+                            // 16 bytes a thread, a row by eight of them; past an edge are zeros.
+                            for e in unroll(0..4u32) {
+                                let place = e * 128 + thread_idx().x % 128;
+                                let to = [0, place / 8, place % 8 * VEC as u32];
+                                let mut part = [cast::<C>(0.0f32); VEC];
+                                if row + to[1] < m && column + j * COLS + to[2] < n {
+                                    let line = at[0] as u64 * m as u64 + (row + to[1]) as u64;
+                                    part = residual
+                                        .get_vec::<VEC>(line * n as u64 + (column + j * COLS + to[2]) as u64);
+                                }
+                                out.set_vec(to, part);
+                            }
+                            sync_warpgroup();
+                            for e in unroll(0..COLS as usize / 2) {
+                                let place = sum.at(first + e);
+                                let residual = cast::<f32>(out.get([0, place[0], place[1] - j * COLS]));
+                                sum[first + e] = with_residual(sum[first + e], residual);
+                            }
+                            sync_warpgroup();
+                        }
+                        if bias.len() > 0 {
+                            for e in unroll(0..COLS as usize / 2) {
+                                let bias = biases[me].get(sum.at(first + e)[1]);
+                                sum[first + e] = with_bias(sum[first + e], bias);
+                            }
+                        }
+                        activate::<N, COLS>(&mut sum, first, activation);
+                        for e in unroll(0..COLS as usize / 2) {
+                            sum[first + e] = finish(
+                                sum[first + e],
+                                [
+                                    at[0],
+                                    min(row + sum.at(first + e)[0], m - 1),
+                                    min(column + sum.at(first + e)[1], n - 1),
+                                ],
+                            );
+                        }
+                        sum.columns::<COLS>(j).store(out);
+                        fence_proxy_async();
+                        sync_warpgroup();
+                        if leader {
+                            c.store([to_c, row, column + j * COLS], out);
+                            bulk_commit_group();
+                        }
                     }
                 }
             }

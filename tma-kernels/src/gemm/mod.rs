@@ -17,6 +17,7 @@
 //! ```
 
 pub mod choose;
+mod divide;
 mod epilogue;
 mod error;
 pub mod folded;
@@ -29,7 +30,7 @@ pub mod scaled;
 pub mod turns;
 mod types;
 
-pub use choose::{Choice, Tile};
+pub use choose::{Choice, Division, Tile};
 pub use epilogue::Epilogue;
 pub use error::GemmError;
 pub use grouped::{GroupedOptions, gemm_grouped};
@@ -39,13 +40,11 @@ pub use types::Product;
 
 use crate::dependent::dependent;
 use choose::Problem;
+use divide::Units;
 use instances::Key;
 use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, launch::resident_blocks};
-
-/// Parts of sums that are asked for beyond these are left out, so that all can be counted.
-const MOST_SPLITS: u32 = 64;
 
 /// What is applied to each element of the result at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,9 +93,9 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub epilogue: Option<Epilogue<'a>>,
     /// What products are added up in.
     pub sums: Sums,
-    /// The kernel's tile and splits; by default [`choose`](choose::choose) chooses.
+    /// The kernel's tile, and how sums are divided; by default [`choose`](choose::choose) chooses.
     pub choice: Option<Choice>,
-    /// Memory for products whose sums are split among blocks. Without it, such a product allocates
+    /// Memory for products whose sums are divided among clusters. Without it, such a product allocates
     /// its own and waits when that is freed.
     pub workspace: Option<&'a mut Workspace>,
 }
@@ -119,7 +118,7 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
     }
 }
 
-/// Memory in which blocks exchange sums that are split among them. One product at a time uses it:
+/// Memory in which blocks exchange sums that are divided among them. One product at a time uses it:
 /// give each stream its own.
 #[derive(Debug)]
 pub struct Workspace {
@@ -128,22 +127,22 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Memory for every product whose split is chosen: 17 MB on an H200.
+    /// Memory for every product whose sums are divided by choice: 35 MB on an H200.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
     pub fn new(device: &Device) -> Result<Self, Error> {
-        Self::of(device, device.multiprocessors() as usize, 2)
+        Self::of(device, 2 * device.multiprocessors() as usize, 2)
     }
 
-    /// For so many blocks of so many warpgroups, with 64 × 256 sums each.
+    /// For the sums of so many blocks of so many warpgroups, which have 64 × 256 each.
     fn of(device: &Device, blocks: usize, warpgroups: usize) -> Result<Self, Error> {
         let partials = device.zeros([blocks * warpgroups * 64 * 256])?;
         Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
     }
 
-    /// Whether it is enough for so many blocks.
+    /// Whether it is enough for the sums of so many blocks.
     fn holds(&self, blocks: usize, facts: &choose::Facts) -> bool {
         let warpgroups = blocks * facts.warpgroups as usize;
         self.partials.len() >= warpgroups * 64 * facts.columns as usize && self.tickets.len() >= warpgroups
@@ -158,7 +157,7 @@ impl Workspace {
 /// the type of sums, are those of [`Product`]. Extents may be any whose rows are multiples of 16
 /// bytes. A product without elements is nothing to do; with a K of 0 it is zeros.
 ///
-/// Sums that are split among blocks are added in a fixed order: the same matrices give the same
+/// Sums that are divided among clusters are added in a fixed order: the same matrices give the same
 /// bits each time.
 ///
 /// # Errors
@@ -288,34 +287,32 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Sums::Exact => AB::NAME,
         Sums::Half => AB::HALF.ok_or(GemmError::no_half_sums(AB::NAME))?,
     };
-    let find = |tile, is_split| {
+    let find = |tile, is_divided| {
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
         match &epilogue {
             Some(epilogue) => epilogue.find(Key { is_full: true, types, tile, layout }),
-            None if is_more || is_split => of(true),
+            None if is_more || is_divided => of(true),
             None => of(false).or_else(|| of(true)),
         }
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
-    let has = |tile, is_split| find(tile, is_split).is_some();
+    let has = |tile, is_divided| find(tile, is_divided).is_some();
     let chosen = || choose::choose(&problem, device.multiprocessors(), has);
     let missing = || match &epilogue {
         Some(_) => GemmError::missing_epilogue(types),
         None => GemmError::missing(types, layout, is_more),
     };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
-    let kernel = find(choice.tile, choice.splits > 1).ok_or_else(missing)?;
+    let kernel = find(choice.tile, choice.division != Division::Whole).ok_or_else(missing)?;
 
     let facts = choice.tile.facts();
-    let [steps, tiles] = [problem.steps(), problem.tiles(&facts)];
-    // As many parts as have steps.
-    let splits = steps.div_ceil(steps.div_ceil((choice.splits.clamp(1, MOST_SPLITS) as usize).min(steps)));
-    let units = tiles * splits;
+    let tiles = problem.tiles(&facts);
+    let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
+    let units = Units::of(tiles, problem.steps(), choice.division, most);
     // Blocks that share sums compute one tile. Of others, as few clusters as need no more rounds:
     // idle multiprocessors leave the others more power.
-    let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
-    let rounds = if facts.parts > 1 { 1 } else { units.div_ceil(most) };
-    let clusters = units.div_ceil(rounds) as u32;
+    let rounds = if facts.parts > 1 { 1 } else { units.len().div_ceil(most) };
+    let clusters = units.len().div_ceil(rounds) as u32;
     let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
 
     let down = m.div_ceil(facts.extents()[0]);
@@ -340,19 +337,20 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let nothing = device.zeros::<C, 1>([0])?;
     let (mut no_partials, mut no_tickets) = (device.zeros([0])?, device.zeros([0])?);
     let mut own = None;
-    let (partials, tickets) = if splits > 1 {
-        let blocks = tiles * facts.blocks() as usize;
-        let given = options.workspace.filter(|given| given.holds(blocks * splits, &facts));
+    let (partials, tickets) = if units.sharing > 0 {
+        // Sums that are left, or counters of tiles that are shared, whichever are more.
+        let blocks = (units.leaves * units.sharing).max(tiles - units.whole) * facts.blocks() as usize;
+        let given = options.workspace.filter(|given| given.holds(blocks, &facts));
         let workspace = match given {
             Some(given) => given,
-            None => own.insert(Workspace::of(device, blocks * splits, facts.warpgroups as usize)?),
+            None => own.insert(Workspace::of(device, blocks, facts.warpgroups as usize)?),
         };
         (&mut workspace.partials, &mut workspace.tickets)
     } else {
         (&mut no_partials, &mut no_tickets)
     };
+    args.extend([units.whole, units.share, units.length].map(|number| Arg::scalar(number as u32)));
     args.extend([
-        Arg::scalar(splits as u32),
         Arg::scalar(alpha),
         Arg::scalar(beta),
         Arg::global(residual.map_or(nothing.slice(), GlobalSlice::new)),

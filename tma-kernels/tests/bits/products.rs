@@ -9,7 +9,7 @@ use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::turns::alternating;
-use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, gemm};
+use tma_kernels::gemm::{Activation, Choice, Division, GemmError, GemmOptions, Product, Sums, Tile, gemm};
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
@@ -68,7 +68,8 @@ impl Instance {
         let mut c = device.tensor(&numbers::<C>(3, l * m * n), [l, m, n])?;
         let residual = device.tensor(&numbers::<C>(4, l * m * n), [l, m, n])?;
         let bias = device.tensor(&numbers::<C>(5, n), [n])?;
-        let choice = Some(Choice { tile: self.tile, splits: if self.is_full { 2 } else { 1 } });
+        let division = if self.is_full { Division::Parts(2) } else { Division::Whole };
+        let choice = Some(Choice { tile: self.tile, division });
         let sums = if self.types.ends_with("_half") { Sums::Half } else { Sums::Exact };
         let options =
             GemmOptions { transpose_a: of_a, transpose_b: of_b, choice, sums, ..Default::default() };

@@ -1,0 +1,120 @@
+//! How clusters share the work of a product.
+
+use super::choose::Division;
+
+/// Parts of a tile that are asked for beyond these are left out, so that all can be counted.
+const MOST_PARTS: usize = 64;
+
+/// Units of work. The first are a tile each, and the others share the steps along K of all other
+/// tiles, laid end to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Units {
+    /// Units that are a whole tile.
+    pub(crate) whole: usize,
+    /// Units that share the steps of the others.
+    pub(crate) sharing: usize,
+    /// Steps of such a unit; the last one may have fewer.
+    pub(crate) share: usize,
+    /// Steps that a tile takes up. More than it has where all are cut into parts of `share`.
+    pub(crate) length: usize,
+    /// Parts of tiles that a unit may leave for others.
+    pub(crate) leaves: usize,
+}
+
+impl Units {
+    /// Those of `tiles` of so many steps each, for `clusters` that run at the same time. A division
+    /// that is none, or has too many steps to count, is [`Division::Whole`].
+    pub(crate) fn of(tiles: usize, steps: usize, division: Division, clusters: usize) -> Self {
+        let (is_divided, whole, share, length, leaves) = match division {
+            Division::Whole => return Self::whole(tiles, steps),
+            Division::Parts(parts) => {
+                let share = steps.div_ceil((parts as usize).clamp(1, MOST_PARTS));
+                (share < steps, 0, share, steps.next_multiple_of(share), 1)
+            }
+            Division::Even => {
+                // Nearly two rounds at most: so each tile is in two parts, if there are enough.
+                let whole = (tiles / clusters).saturating_sub(1) * clusters;
+                let share = ((tiles - whole) * steps).div_ceil(clusters);
+                (!tiles.is_multiple_of(clusters), whole, share, steps, 2)
+            }
+        };
+        let is_counted = (tiles - whole).checked_mul(length).is_some_and(|steps| steps < 1 << 31);
+        if !is_divided || !is_counted {
+            return Self::whole(tiles, steps);
+        }
+        Self { whole, sharing: ((tiles - whole) * length).div_ceil(share), share, length, leaves }
+    }
+
+    fn whole(tiles: usize, steps: usize) -> Self {
+        Self { whole: tiles, sharing: 0, share: steps, length: steps, leaves: 0 }
+    }
+
+    /// How many units there are.
+    pub(crate) fn len(&self) -> usize {
+        self.whole + self.sharing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps of each tile that units have, as the kernel counts them.
+    fn steps_of_units(tiles: usize, steps: usize, units: &Units) -> Vec<Vec<usize>> {
+        let mut of_tiles = vec![vec![]; tiles];
+        for unit in 0..units.len() {
+            let (from, until) = if unit < units.whole {
+                (unit * steps, (unit + 1) * steps)
+            } else {
+                let first = units.whole * units.length + (unit - units.whole) * units.share;
+                (first, (first + units.share).min(tiles * units.length))
+            };
+            let length = if unit < units.whole { steps } else { units.length };
+            for (tile, of_tile) in
+                of_tiles.iter_mut().enumerate().take(until.div_ceil(length)).skip(from / length)
+            {
+                let begin = from.max(tile * length) - tile * length;
+                let end = (until - tile * length).min(steps);
+                assert!(begin < end, "unit {unit} has no step of tile {tile}: {units:?}");
+                of_tile.extend(begin..end);
+            }
+        }
+        of_tiles
+    }
+
+    #[test]
+    fn every_step_of_every_tile_is_in_one_unit() {
+        for tiles in 1..40 {
+            for steps in [1, 2, 7, 12] {
+                for clusters in [1, 3, 8, 11] {
+                    let divisions = [1, 2, 3, 5, 100].map(Division::Parts);
+                    for division in [Division::Whole, Division::Even].into_iter().chain(divisions) {
+                        let units = Units::of(tiles, steps, division, clusters);
+                        let all: Vec<_> = (0..steps).collect();
+                        let found = steps_of_units(tiles, steps, &units);
+                        assert!(found.iter().all(|of_tile| *of_tile == all), "{tiles} {steps} {division:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clusters_have_the_same_number_of_steps() {
+        let units = Units::of(100, 256, Division::Even, 66);
+        assert_eq!((units.whole, units.sharing, units.share), (0, 66, 388));
+        let units = Units::of(150, 256, Division::Even, 66);
+        assert_eq!((units.whole, units.sharing, units.share), (66, 66, 326));
+        assert_eq!(Units::of(132, 256, Division::Even, 66), Units::of(132, 256, Division::Whole, 66));
+    }
+
+    #[test]
+    fn what_cannot_be_divided_is_whole() {
+        for (tiles, steps, division) in
+            [(1 << 28, 1 << 20, Division::Parts(2)), (3, 1, Division::Parts(2)), (3, 8, Division::Parts(1))]
+        {
+            let units = Units::of(tiles, steps, division, 66);
+            assert_eq!((units.whole, units.sharing), (tiles, 0));
+        }
+    }
+}
