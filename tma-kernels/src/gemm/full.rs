@@ -31,25 +31,17 @@ pub mod with_options {
         [unit / (down * across), row, column]
     }
 
-    /// The tiles of a unit of work, from the first to the one after the last, and its first and last
-    /// step. The first `whole` units are a tile each. The others share the steps of all other tiles,
-    /// laid end to end, `share` each; a tile takes up `length` of them.
+    /// The steps of a unit of work: the first, and the one after the last. The first `whole` units are
+    /// a tile each. The others share the steps of all other tiles, laid end to end, `share` each; a tile
+    /// takes up `length` of them.
     #[tma_device]
-    fn extent(unit: u32, tiles: u32, whole: u32, share: u32, length: u32) -> [u32; 4] {
+    fn steps_of(unit: u32, tiles: u32, whole: u32, share: u32, length: u32) -> [u32; 2] {
         if unit < whole {
-            [unit, unit + 1, 0, length]
+            [0, length]
         } else {
             let first = (unit - whole) * share;
-            let end = min(first + share, (tiles - whole) * length);
-            [whole + first / length, whole + end.div_ceil(length), first, end]
+            [first, min(first + share, (tiles - whole) * length)]
         }
-    }
-
-    /// The steps of a tile that a unit of that extent has: the first, and the one after the last.
-    #[tma_device]
-    fn steps_of(tile: u32, range: [u32; 4], whole: u32, length: u32, steps: u32) -> [u32; 2] {
-        let before = if tile < whole { 0 } else { (tile - whole) * length };
-        [max(range[2], before) - before, min(range[3] - before, steps)]
     }
 
     /// Where the unit that is the `n`-th to share steps leaves its sums of the tile that begins at step
@@ -148,7 +140,7 @@ pub mod with_options {
         x
     }
 
-    /// `plain`, whose sums may be divided among clusters ([`extent`]), and become C by way of
+    /// `plain`, whose sums may be divided among clusters ([`steps_of`]), and become C by way of
     /// `activation(alpha · sum + beta · C + residual + bias)`.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
@@ -271,13 +263,18 @@ pub mod with_options {
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
                 for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                    let range = extent(unit, tiles, whole, share, length);
-                    for tile in range[0]..range[1] {
+                    let range = steps_of(unit, tiles, whole, share, length);
+                    let mut next = range[0];
+                    while next < range[1] {
+                        let before = next / length * length;
+                        let first = next - before;
+                        let turns = min(range[1] - before, steps) - first;
+                        let tile = if unit < whole { unit } else { whole + next / length };
+                        next = before + length;
                         let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
-                        let mine = steps_of(tile, range, whole, length, steps);
                         let from = [place_a(at[0]), place_b(at[0])];
-                        for turn in 0..mine[1] - mine[0] {
-                            let step = mine[0] + (cluster_idx().x * stagger + turn) % (mine[1] - mine[0]);
+                        for turn in 0..turns {
+                            let step = first + (cluster_idx().x * stagger + turn) % turns;
                             let slot = producer.acquire();
                             let of_a =
                                 if MN_A { [from[0], step * K, at[1]] } else { [from[0], at[1], step * K] };
@@ -299,10 +296,14 @@ pub mod with_options {
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
             for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                let range = extent(unit, tiles, whole, share, length);
-                for tile in range[0]..range[1] {
+                let range = steps_of(unit, tiles, whole, share, length);
+                let mut next = range[0];
+                while next < range[1] {
+                    let before = next / length * length;
+                    let turns = min(range[1] - before, steps) - (next - before);
+                    let tile = if unit < whole { unit } else { whole + next / length };
+                    next = before + length;
                     let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
-                    let mine = steps_of(tile, range, whole, length, steps);
                     let row = at[1] + me * 64;
                     let column = at[2];
 
@@ -310,7 +311,7 @@ pub mod with_options {
                     let slot = consumer.wait();
                     let of_a = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                     let mut flight = sum.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                    for _ in mine[0] + 1..mine[1] {
+                    for _ in 1..turns {
                         let slot = consumer.wait();
                         let of_a = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                         let done = flight.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
@@ -323,9 +324,8 @@ pub mod with_options {
                         last.release_cluster();
                     }
 
-                    if mine[1] - mine[0] < steps {
+                    if turns < steps {
                         // Whoever is last to have its part of a tile adds up all of them.
-                        let before = (tile - whole) * length;
                         let first = before / share;
                         let parts = (before + steps - 1) / share + 1 - first;
                         let every = WIDE * TALL * WARPGROUPS;
