@@ -1,15 +1,16 @@
-//! The kernels of `tma-kernels`, each on a small problem with ragged extents and a K that goes round
-//! its ring more than once, against plain Rust. For mutation: the package's own tests try every
-//! instance.
+//! The kernels of `tma-kernels`, each on a small problem with ragged extents, by so few clusters that
+//! each computes several tiles and goes round its ring more than once, against plain Rust. For
+//! mutation: the package's own tests try every instance.
 
-use anyhow::{Context, ensure};
-use tma_kernels::conv::{ConvOptions, conv2d};
+use anyhow::ensure;
+use tma_kernels::conv::{ConvOptions, ConvTile, conv2d};
+use tma_kernels::gemm::grouped::kernel::grouped;
+use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::turns::alternating;
-use tma_kernels::gemm::{
-    Choice, Division, GemmOptions, GroupedOptions, Scales, Tile, gemm, gemm_grouped, gemm_scaled,
-};
-use tma_kernels::{AttentionOptions, attention};
-use tma_runtime::launch::{Arg, launch};
+use tma_kernels::gemm::{Activation, Choice, Division, GemmOptions, Tile, gemm};
+use tma_kernels::{AttentionOptions, Lengths, attention};
+use tma_runtime::launch::{Arg, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use crate::gpu::runner::Test;
@@ -18,13 +19,14 @@ use crate::random::hash;
 /// A check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
-        test("gemm", product(Choice { tile: Tile::Square, division: Division::Whole }, 1.0)),
-        test("gemm_folded", product(Choice { tile: Tile::Folded, division: Division::Whole }, 1.0)),
+        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712])),
+        test("gemm_folded", folded()),
         test("gemm_turns", turns()),
-        test("gemm_with_options", product(Choice { tile: Tile::Square, division: Division::Parts(2) }, 0.5)),
+        test("gemm_with_options", with_options()),
         test("gemm_grouped", grouped()),
         test("gemm_scaled", scaled()),
         test("attention", attended()),
+        test("attention_of_lengths", of_lengths()),
         test("conv2d", convolved()),
     ]
 }
@@ -54,16 +56,16 @@ fn equal(found: &[bf16], wanted: &[bf16]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `c = a · bᵀ` by a single cluster, so that its warpgroups take turns.
-fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
-    let [m, n, k] = [200, 264, 584];
+/// `c = a · bᵀ` by a single cluster of two blocks above each other, which takes tile after tile.
+fn of_one_cluster(
+    kernel: &'static KernelSpec,
+    [m, n, k]: [usize; 3],
+) -> impl Fn(&Device) -> anyhow::Result<()> {
     let (a, b) = (integers(1, m * k), integers(2, n * k));
     let [wanted, a, b] = [rows_by_rows(&a, &b, k), a, b].map(|numbers| halves(&numbers));
     move |device| {
         let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
         let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
-        let mut all = alternating::turns::INSTANCES.iter();
-        let kernel = all.find(|kernel| kernel.name.ends_with("bf16_turns128_nt")).context("no instance")?;
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
         let (stagger, band, batches) = (0_u32, 1, 1);
         args.extend([m as u32, n as u32, k as u32, stagger, band, batches].map(Arg::scalar));
@@ -72,43 +74,96 @@ fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// `c = alpha · a · bᵀ`.
-fn product(choice: Choice, alpha: f32) -> impl Fn(&Device) -> anyhow::Result<()> {
-    let [m, n, k] = [200, 136, 584];
+/// `c = a · bᵀ` by a single cluster, with one to five steps a tile, and a ring of six stages. The last
+/// two tiles are those of different warpgroups: which stage the one before the last releases last, for
+/// `drain` to wait for, differs with the steps. With five steps it goes round the ring five times.
+fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let kernel = &alternating::turns::bf16_turns128_nt::SPEC;
+    let extents = [[200, 264, 40], [200, 264, 72], [200, 264, 136], [200, 264, 200], [200, 648, 264]];
+    let all = extents.map(|extents| of_one_cluster(kernel, extents));
+    move |device| all.iter().try_for_each(|product| product(device))
+}
+
+/// `c = a · bᵀ`, by a cluster whose blocks have eleven steps each: they go round a ring of five.
+fn folded() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let [m, n, k] = [72, 72, 1352];
     let (a, b) = (integers(1, m * k), integers(2, n * k));
-    let wanted: Vec<f32> = rows_by_rows(&a, &b, k).iter().map(|sum| alpha * sum).collect();
-    let [a, b, wanted] = [a, b, wanted].map(|numbers| halves(&numbers));
+    let [wanted, a, b] = [rows_by_rows(&a, &b, k), a, b].map(|numbers| halves(&numbers));
     move |device| {
         let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-        let options =
-            GemmOptions { transpose_b: true, alpha, choice: Some(choice), ..GemmOptions::default() };
+        let choice = Some(Choice { tile: Tile::Folded, division: Division::Whole });
+        let options = GemmOptions { transpose_b: true, choice, ..GemmOptions::default() };
         gemm(device, &a, &b, &mut c, options)?;
         equal(&c.to_vec()?, &wanted)
     }
 }
 
-/// Groups of 5, 0 and 130 rows, each with a B of its own.
+/// `c = max(a · bᵀ / 2 + 2 · c + residual + bias, 0)`. Two clusters divide the sums of three tiles
+/// among them, so that each takes three units of work, of ten steps.
+fn with_options() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let [m, n, k] = [200, 264, 1224];
+    let (a, b, bias) = (integers(1, m * k), integers(2, n * k), integers(14, n));
+    let [before, residual] = [15, 16].map(|seed| integers(seed, m * n));
+    let sums = rows_by_rows(&a, &b, k);
+    let element =
+        |place: usize| 0.5_f32.mul_add(sums[place], 2.0 * before[place]) + residual[place] + bias[place % n];
+    let wanted: Vec<_> = (0..m * n).map(|place| element(place).max(0.0)).collect();
+    let [a, b, bias, before] = [a, b, bias, before].map(|numbers| halves(&numbers));
+    let [residual, wanted] = [residual, wanted].map(|numbers| halves(&numbers));
+    move |device| {
+        let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
+        let mut c = device.tensor(&before, [m, n])?;
+        let (residual, bias) = (device.tensor(&residual, [m, n])?, device.tensor(&bias, [n])?);
+        let options = GemmOptions {
+            transpose_b: true,
+            alpha: 0.5,
+            beta: 2.0,
+            residual: Some(residual.view()),
+            bias: Some(bias.view()),
+            activation: Activation::Relu,
+            choice: Some(Choice { tile: Tile::Square, division: Division::Parts(2) }),
+            ..GemmOptions::default()
+        };
+        gemm(device, &a, &b, &mut c, options)?;
+        equal(&c.to_vec()?, &wanted)
+    }
+}
+
+/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster: its second
+/// warpgroups have none of the rows of the first tile and of the fifth.
 fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
-    const ENDS: [u32; 3] = [5, 5, 135];
-    let [m, n, k] = [135, 136, 328];
+    const ENDS: [u32; 5] = [5, 5, 205, 335, 405];
+    let [m, n, k] = [405, 136, 328];
     let (a, b) = (integers(3, m * k), integers(4, ENDS.len() * n * k));
-    let mut wanted = rows_by_rows(&a[..5 * k], &b[..n * k], k);
-    wanted.extend(rows_by_rows(&a[5 * k..], &b[2 * n * k..], k));
+    let mut wanted = vec![];
+    for (group, end) in ENDS.iter().enumerate() {
+        let done = wanted.len() / n;
+        wanted.extend(rows_by_rows(&a[done * k..*end as usize * k], &b[group * n * k..][..n * k], k));
+    }
     let [a, b, wanted] = [a, b, wanted].map(|numbers| halves(&numbers));
     move |device| {
         let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [ENDS.len(), n, k])?);
         let ends = device.tensor(&ENDS, [ENDS.len()])?;
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-        let options = GroupedOptions { transpose_b: true, tile: Some(Tile::Beside), maps: None };
-        gemm_grouped(device, &a, &b, &ends, &mut c, options)?;
+        let mut maps = MapWorkspace::new(device, 2)?;
+        let mut args = vec![
+            Arg::map(a.view()),
+            Arg::map(b.view()),
+            Arg::map_mut(c.view_mut()),
+            Arg::global_mut(maps.slice_mut()),
+            Arg::global(ends.slice()),
+        ];
+        args.extend([ENDS.len(), m, n, k].map(|number| Arg::scalar(number as u32)));
+        launch(device, &grouped::rows::bf16_beside_nt::SPEC, Grid::new(2, 1, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
 }
 
-/// Sums of 128 products, each times a scale of its row of A and one of its rows of B.
+/// Sums of 128 products, each times a scale of its row of A and one of its rows of B, by a single
+/// cluster. There are seven steps: four of a batch of scales, and three, the last of them alone.
 fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
-    let [m, n, k]: [usize; 3] = [136, 200, 656];
+    let [m, n, k]: [usize; 3] = [136, 392, 784];
     let (blocks, steps) = (n.div_ceil(128), k.div_ceil(128));
     let (a, b) = (integers(5, m * k), integers(6, n * k));
     let powers = |seed, count| integers(seed, count).iter().map(|x| x.exp2()).collect::<Vec<f32>>();
@@ -127,8 +182,16 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
         let of_a = device.tensor(&of_a, [m, steps])?;
         let of_b = device.tensor(&of_b, [blocks, steps])?;
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-        let scales = Scales { a: of_a.view(), b: of_b.view() };
-        gemm_scaled(device, &a, &b, Some(scales), &mut c)?;
+        let mut args = vec![
+            Arg::map(a.view()),
+            Arg::map(b.view()),
+            Arg::map_mut(c.view_mut()),
+            Arg::global(of_a.slice()),
+            Arg::global(of_b.slice()),
+        ];
+        let (along_m, along_k, band) = (steps, 1, 1);
+        args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
+        launch(device, &scaled::promoted::bf16_tall::SPEC, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
 }
@@ -137,45 +200,89 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
 /// of up to 2.
 const ERROR: f32 = 0.04;
 
-/// Two heads with the same keys, by two blocks that go from tile to tile.
+/// Elements of a query, a key or a value.
+const DEPTH: usize = 64;
+
+/// `softmax(q · kᵀ / √DEPTH) · v`.
+fn attention_of(q: &[f32], k: &[f32], v: &[f32]) -> Vec<f32> {
+    let scale = 1.0 / (DEPTH as f32).sqrt();
+    let of_row = |scores: &[f32]| {
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let weights: Vec<f32> = scores.iter().map(|score| ((score - most) * scale).exp()).collect();
+        let total: f32 = weights.iter().sum();
+        let sum = |at| weights.iter().zip(v.chunks(DEPTH)).map(|(weight, value)| weight * value[at]).sum();
+        (0..DEPTH).map(|at| -> f32 { sum(at) }).map(|sum| sum / total).collect::<Vec<_>>()
+    };
+    rows_by_rows(q, k, DEPTH).chunks(k.len() / DEPTH).flat_map(of_row).collect()
+}
+
+fn near(found: &[bf16], wanted: &[f32]) -> anyhow::Result<()> {
+    let is_near = |(found, wanted): (&bf16, &f32)| (found.to_f32() - wanted).abs() <= ERROR;
+    let wrong = found.iter().zip(wanted).position(|both| !is_near(both));
+    ensure!(wrong.is_none(), "element {wrong:?} is wrong");
+    Ok(())
+}
+
+/// Two heads with the same keys, by a block that goes from tile to tile: with several blocks of keys,
+/// and with one, so that tiles follow each other at once.
 fn attended() -> impl Fn(&Device) -> anyhow::Result<()> {
-    let [heads, queries, keys, depth] = [2, 150, 300, 64];
+    let both = [300, 100].map(of_keys);
+    move |device| both.iter().try_for_each(|attended| attended(device))
+}
+
+/// The same with so many keys.
+fn of_keys(keys: usize) -> impl Fn(&Device) -> anyhow::Result<()> {
+    let [heads, queries] = [2, 150];
     let (q, k, v) =
-        (integers(9, heads * queries * depth), integers(10, keys * depth), integers(11, keys * depth));
-    let scale = 1.0 / (depth as f32).sqrt();
-    let wanted: Vec<f32> = rows_by_rows(&q, &k, depth)
-        .chunks(keys)
-        .flat_map(|scores| {
-            let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let weights: Vec<f32> = scores.iter().map(|score| ((score - most) * scale).exp()).collect();
-            let total: f32 = weights.iter().sum();
-            let values = &v;
-            (0..depth).map(move |at| {
-                let terms = weights.iter().enumerate().map(|(key, weight)| weight * values[key * depth + at]);
-                terms.sum::<f32>() / total
-            })
-        })
-        .collect();
+        (integers(9, heads * queries * DEPTH), integers(10, keys * DEPTH), integers(11, keys * DEPTH));
+    let wanted = attention_of(&q, &k, &v);
     let [q, k, v] = [q, k, v].map(|numbers| halves(&numbers));
     move |device| {
-        let q = device.tensor(&q, [1, heads, queries, depth])?;
-        let (k, v) = (device.tensor(&k, [1, 1, keys, depth])?, device.tensor(&v, [1, 1, keys, depth])?);
+        let q = device.tensor(&q, [1, heads, queries, DEPTH])?;
+        let (k, v) = (device.tensor(&k, [1, 1, keys, DEPTH])?, device.tensor(&v, [1, 1, keys, DEPTH])?);
         let mut o = device.filled_bytes::<bf16, 4>(q.shape(), 0xff)?;
-        let options = AttentionOptions { blocks: Some(2), ..AttentionOptions::default() };
+        let options = AttentionOptions { blocks: Some(1), ..AttentionOptions::default() };
         attention(device, &q, &k, &v, &mut o, options)?;
-        let found = o.to_vec()?;
-        let is_near = |(found, wanted): (&bf16, &f32)| (found.to_f32() - wanted).abs() <= ERROR;
-        let wrong = found.iter().zip(&wanted).position(|both| !is_near(both));
-        ensure!(wrong.is_none(), "element {wrong:?} is wrong");
-        Ok(())
+        near(&o.to_vec()?, &wanted)
     }
 }
 
-/// Filters of 3 × 3 over three padded images of 9 × 7 pixels.
+/// Sequences of several lengths: those of one block of keys come first, or after one with several.
+fn of_lengths() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let both = [[0, 100, 190, 490], [0, 200, 300, 600]].map(of_sequences);
+    move |device| both.iter().try_for_each(|attended| attended(device))
+}
+
+/// Sequences of 150, 70 and 130 queries, and of keys from one of these numbers to the next.
+fn of_sequences(starts: [u32; 4]) -> impl Fn(&Device) -> anyhow::Result<()> {
+    const QUERIES: [u32; 4] = [0, 150, 220, 350];
+    let [queries, keys] = [QUERIES, starts].map(|starts| starts.map(|start| start as usize * DEPTH));
+    let (q, k, v) = (integers(18, queries[3]), integers(19, keys[3]), integers(20, keys[3]));
+    let of_sequence = |i: usize| {
+        let (of_q, of_k) = (queries[i]..queries[i + 1], keys[i]..keys[i + 1]);
+        attention_of(&q[of_q], &k[of_k.clone()], &v[of_k])
+    };
+    let wanted: Vec<_> = (0..3).flat_map(of_sequence).collect();
+    let [q, k, v] = [q, k, v].map(|numbers| halves(&numbers));
+    move |device| {
+        let [q, k, v] = [&q, &k, &v].map(|all| device.tensor(all, [1, 1, all.len() / DEPTH, DEPTH]));
+        let (q, k, v) = (q?, k?, v?);
+        let (of_q, of_k) = (device.tensor(&QUERIES, [4])?, device.tensor(&starts, [4])?);
+        let mut o = device.filled_bytes::<bf16, 4>(q.shape(), 0xff)?;
+        let lengths = Some(Lengths { queries: &of_q, keys: &of_k, longest: 150 });
+        let options = AttentionOptions { blocks: Some(1), lengths, ..AttentionOptions::default() };
+        attention(device, &q, &k, &v, &mut o, options)?;
+        near(&o.to_vec()?, &wanted)
+    }
+}
+
+/// Filters of 3 × 3 and a bias over two padded images of 9 × 7 pixels: six tiles, which three blocks
+/// of the simulator's four compute.
 fn convolved() -> impl Fn(&Device) -> anyhow::Result<()> {
-    let [images, height, width, channels, filters] = [3, 9, 7, 72, 72];
+    let [images, height, width, channels, filters] = [2, 9, 7, 40, 264];
     let input = integers(12, images * height * width * channels);
     let weights = integers(13, filters * 9 * channels);
+    let bias = integers(17, filters);
     let pixel = |image: usize, y: usize, x: usize, tap: usize| {
         let (y, x) = ((y + tap / 3).checked_sub(1)?, (x + tap % 3).checked_sub(1)?);
         let at = ((image * height + y) * width + x) * channels;
@@ -189,15 +296,22 @@ fn convolved() -> impl Fn(&Device) -> anyhow::Result<()> {
             let weights = &weights[(filter * 9 + tap) * channels..];
             pixel.iter().zip(weights).map(|(x, y)| x * y).sum::<f32>()
         });
-        sums.sum()
+        (bias[filter] + sums.sum::<f32>()).max(0.0)
     };
     let wanted: Vec<f32> = (0..images * height * width * filters).map(element).collect();
-    let [input, weights, wanted] = [input, weights, wanted].map(|numbers| halves(&numbers));
+    let [input, weights, bias, wanted] = [input, weights, bias, wanted].map(|numbers| halves(&numbers));
     move |device| {
         let input = device.tensor(&input, [images, height, width, channels])?;
         let weights = device.tensor(&weights, [filters, 3, 3, channels])?;
         let mut output = device.filled_bytes::<bf16, 4>([images, height, width, filters], 0xff)?;
-        let options = ConvOptions { padding: [1; 2], ..ConvOptions::default() };
+        let bias = device.tensor(&bias, [filters])?;
+        let options = ConvOptions {
+            padding: [1; 2],
+            bias: Some(bias.view()),
+            relu: true,
+            tile: Some(ConvTile::Low),
+            ..ConvOptions::default()
+        };
         conv2d(device, &input, &weights, &mut output, options)?;
         equal(&output.to_vec()?, &wanted)
     }

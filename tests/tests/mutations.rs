@@ -1,7 +1,7 @@
 //! Every synchronisation step of every kernel, removed or weakened: the simulator must find each
 //! within 32 seeds, and nothing in the kernels as they are within 256. The results are kept in
 //! `docs/mutations.md`, which says how to run all of it: otherwise it is every third mutant of
-//! one instance of each kernel.
+//! one instance of each kernel. Those of `tma-kernels` are kept in `docs/mutations-library.md`.
 #![cfg(feature = "llvm")]
 
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use tma_tests::mutation::steps::mutants;
 use tma_tests::mutation::subjects::{Subject, first_instances, library_subjects, subjects};
 use tma_tests::mutation::table::{surprises, tables, unused_entries};
 use tma_tests::mutation::trial::trials;
+use tma_tests::mutation::unreported::{LIBRARY, TREE};
 use tma_tests::page;
 use tma_tests::parallel::on_all_cores;
 use tma_tests::sources;
@@ -29,65 +30,87 @@ const INSTANCES: usize = 8;
 static SUBJECTS: LazyLock<Vec<Subject>> =
     LazyLock::new(|| subjects().unwrap_or_else(|error| panic!("{error:#}")));
 
-/// The page with the results.
+/// The kernels of `tma-kernels`, an instance or two of each.
+static LIBRARY_SUBJECTS: LazyLock<Vec<Subject>> =
+    LazyLock::new(|| library_subjects().unwrap_or_else(|error| panic!("{error:#}")));
+
+/// One in so many mutants of those runs where nothing is asked for: they take long.
+const LIBRARY_STEP: usize = 40;
+
+/// The page with the results, and that with those of `tma-kernels`.
 const PAGE: &str = "mutations.md";
+const PAGE_OF_LIBRARY: &str = "mutations-library.md";
 
 /// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds. `library`
-/// asks for the mutants of the kernels of `tma-kernels`, `none` for the kernels as they are, and any
-/// other value for the mutants of the kernels whose names begin so.
+/// asks for the mutants of the kernels of `tma-kernels`, `library/` and the beginning of a name for
+/// those of some of them, `none` for the kernels as they are, and any other value for the mutants of
+/// the kernels whose names begin so.
 const MUTATIONS: &str = "TMA_MUTATIONS";
 
 #[test]
 fn every_missing_step_is_found() -> anyhow::Result<()> {
+    let wanted = env::var(MUTATIONS).ok();
+    if wanted.as_ref().is_some_and(|wanted| wanted.starts_with("library")) {
+        return Ok(());
+    }
     let subjects = &*SUBJECTS;
-    let trials = match env::var(MUTATIONS).as_deref() {
-        Ok("all") => {
-            let trials = trials(&first_instances(subjects, INSTANCES), 1)?;
-            expect_none(surprises(&trials).into_iter().chain(unused_entries(&trials)));
-            return page::ends_with(PAGE, &tables(&trials));
+    let trials = match wanted.as_deref() {
+        Some("all") => {
+            let trials = trials(&first_instances(subjects, INSTANCES), 1, &TREE)?;
+            expect_none(surprises(&trials, &TREE).into_iter().chain(unused_entries(&trials, &TREE)));
+            return page::ends_with(PAGE, &tables(&trials, &TREE));
         }
-        Ok("none") => {
+        Some("none") => {
             expect_quiet(subjects.clone());
             return Ok(());
         }
-        Ok("library") => trials(&whole_library()?, 1)?,
-        Ok(name) => {
-            let is_meant = |subject: &Subject| subject.kernel.name.starts_with(name);
-            let meant: Vec<_> = subjects.iter().filter(|subject| is_meant(subject)).cloned().collect();
-            assert!(!meant.is_empty(), "no kernel's name begins with `{name}`");
-            trials(&meant, 1)?
-        }
-        Err(_) => trials(&first_instances(subjects, 1), 3)?,
+        Some(name) => trials(&named(subjects, name), 1, &TREE)?,
+        None => trials(&first_instances(subjects, 1), 3, &TREE)?,
     };
-    expect_none(surprises(&trials));
+    expect_none(surprises(&trials, &TREE));
     Ok(())
 }
 
-/// An instance of each kernel of `tma-kernels`: those of a table of types have the same steps.
-fn whole_library() -> anyhow::Result<Vec<Subject>> {
-    let subjects = first_instances(&library_subjects()?, 1);
-    let generic = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
-    let launched: BTreeSet<_> = subjects.iter().map(|subject| generic(subject.kernel.name)).collect();
-    let mut all = BTreeSet::new();
-    for source in sources::library() {
-        let accepted = check(source.path, source.text).map_err(|failure| anyhow::anyhow!("{failure}"))?;
-        all.extend(accepted.kernels.iter().map(|kernel| generic(&kernel.kernel.kernel().name)));
-    }
-    assert_eq!(launched, all);
-    Ok(subjects)
+#[test]
+fn every_missing_step_of_the_library_is_found() -> anyhow::Result<()> {
+    let subjects = &*LIBRARY_SUBJECTS;
+    let wanted = env::var(MUTATIONS).ok();
+    let trials = match wanted.as_deref().map(|wanted| wanted.split_once('/').unwrap_or((wanted, ""))) {
+        None => trials(subjects, LIBRARY_STEP, &LIBRARY)?,
+        Some(("library", "")) => {
+            let trials = trials(subjects, 1, &LIBRARY)?;
+            expect_none(surprises(&trials, &LIBRARY).into_iter().chain(unused_entries(&trials, &LIBRARY)));
+            return page::ends_with(PAGE_OF_LIBRARY, &tables(&trials, &LIBRARY));
+        }
+        Some(("library", name)) => trials(&named(subjects, name), 1, &LIBRARY)?,
+        Some(_) => return Ok(()),
+    };
+    expect_none(surprises(&trials, &LIBRARY));
+    Ok(())
+}
+
+/// Those whose kernels' names begin so.
+fn named(subjects: &[Subject], name: &str) -> Vec<Subject> {
+    let meant: Vec<_> = subjects.iter().filter(|it| it.kernel.name.starts_with(name)).cloned().collect();
+    assert!(!meant.is_empty(), "no kernel's name begins with `{name}`");
+    meant
 }
 
 #[test]
-fn the_page_is_of_these_kernels() -> anyhow::Result<()> {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(PAGE))?;
-    let rows = first_instances(&SUBJECTS, INSTANCES).into_iter().map(|Subject { kernel, .. }| {
-        let count = mutants(kernel.ptx).len();
-        format!("| `{}` | {count} |", kernel.name)
-    });
-    let missing = rows.filter(|row| !page.contains(row));
-    expect_none(
-        missing.map(|row| format!("docs/{PAGE} lacks {row}: its first lines say how to write it anew")),
-    );
+fn the_pages_are_of_these_kernels() -> anyhow::Result<()> {
+    for (page, subjects) in
+        [(PAGE, first_instances(&SUBJECTS, INSTANCES)), (PAGE_OF_LIBRARY, LIBRARY_SUBJECTS.clone())]
+    {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page))?;
+        let rows = subjects.into_iter().map(|Subject { kernel, .. }| {
+            let count = mutants(kernel.ptx).len();
+            format!("| `{}` | {count} |", kernel.name)
+        });
+        let missing = rows.filter(|row| !text.contains(row));
+        expect_none(
+            missing.map(|row| format!("docs/{page} lacks {row}: its first lines say how to write it anew")),
+        );
+    }
     Ok(())
 }
 
@@ -121,5 +144,18 @@ fn no_kernel_that_synchronises_is_left_out() -> anyhow::Result<()> {
         synchronising.extend(named.map(|kernel| kernel.name));
     }
     assert_eq!(launched, synchronising);
+    Ok(())
+}
+
+#[test]
+fn no_kernel_of_the_library_is_left_out() -> anyhow::Result<()> {
+    let generic = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
+    let launched: BTreeSet<_> = LIBRARY_SUBJECTS.iter().map(|subject| generic(subject.kernel.name)).collect();
+    let mut all = BTreeSet::new();
+    for source in sources::library() {
+        let accepted = check(source.path, source.text).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        all.extend(accepted.kernels.iter().map(|kernel| generic(&kernel.kernel.kernel().name)));
+    }
+    assert_eq!(launched, all);
     Ok(())
 }

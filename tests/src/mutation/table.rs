@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::trial::{Trial, Verdict};
-use super::unreported::{HARMLESS, MISSED, Unreported};
+use super::unreported::Lists;
 
 /// Mutants of one kind or kernel, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts mutants.
-    pub fn of<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Self {
+    pub fn of<'t>(trials: impl IntoIterator<Item = &'t Trial>, lists: &Lists) -> Self {
         let mut tally = Self::default();
         for trial in trials {
             tally.mutants += 1;
@@ -32,7 +32,7 @@ impl Tally {
                     tally.found += 1;
                     tally.latest_seed = tally.latest_seed.max(seed);
                 }
-                Verdict::Unseen if Unreported::of(trial, HARMLESS).is_some() => tally.harmless += 1,
+                Verdict::Unseen if lists.is_harmless(trial) => tally.harmless += 1,
                 Verdict::Unseen | Verdict::OnlyWrong => tally.missed += 1,
             }
         }
@@ -48,18 +48,18 @@ impl Tally {
 
 /// What contradicts expectation, a line each: mutants that were missed, and those that are listed
 /// as unreported and are not.
-pub fn surprises(trials: &[Trial]) -> Vec<String> {
+pub fn surprises(trials: &[Trial], lists: &Lists) -> Vec<String> {
     let mut all = vec![];
     for trial in trials {
         let Trial { kernel, line, instruction, index, change, .. } = trial;
         let what = format!("{kernel}, PTX line {line}: `{instruction}` (no. {}), {change}", index + 1);
-        let is_in = |list| Unreported::of(trial, list).is_some();
+        let (is_harmless, is_missed) = (lists.is_harmless(trial), lists.is_missed(trial));
         let problem = match trial.verdict {
-            Verdict::Found { .. } if !is_in(HARMLESS) && !is_in(MISSED) => continue,
+            Verdict::Found { .. } if !is_harmless && !is_missed => continue,
             Verdict::Found { seed } => format!("listed as unreported, but found under seed {seed}"),
-            Verdict::OnlyWrong if is_in(MISSED) => continue,
+            Verdict::OnlyWrong if is_missed => continue,
             Verdict::OnlyWrong => "computes something else, and nothing is reported".to_owned(),
-            Verdict::Unseen if is_in(HARMLESS) || is_in(MISSED) => continue,
+            Verdict::Unseen if is_harmless || is_missed => continue,
             Verdict::Unseen => "not found under any seed".to_owned(),
         };
         all.push(format!("{what}: {problem}"));
@@ -67,14 +67,18 @@ pub fn surprises(trials: &[Trial]) -> Vec<String> {
     all
 }
 
-/// Entries of the lists that are of no mutant; `trials` are those of all kernels.
-pub fn unused_entries(trials: &[Trial]) -> Vec<String> {
-    let unused = HARMLESS.iter().chain(MISSED).filter(|entry| !trials.iter().any(|trial| entry.is_of(trial)));
+/// Entries of the lists that are of no mutant; `trials` are those of all their kernels.
+pub fn unused_entries(trials: &[Trial], lists: &Lists) -> Vec<String> {
+    let unused = lists
+        .harmless
+        .iter()
+        .chain(lists.missed)
+        .filter(|entry| !trials.iter().any(|trial| entry.is_of(trial)));
     unused.map(|entry| format!("listed as unreported, but there is no such mutant: {entry}")).collect()
 }
 
 /// All results, as Markdown.
-pub fn tables(trials: &[Trial]) -> String {
+pub fn tables(trials: &[Trial], lists: &Lists) -> String {
     let mut by_change = BTreeMap::<_, Vec<_>>::new();
     let mut by_kernel: Vec<(&str, Vec<_>)> = vec![];
     for trial in trials {
@@ -91,20 +95,20 @@ pub fn tables(trials: &[Trial]) -> String {
     };
     let mut text = format!("## By step\n\n{}", head("step"));
     for (change, trials) in &by_change {
-        text += &Tally::of(trials.iter().copied()).row(&change.to_string());
+        text += &Tally::of(trials.iter().copied(), lists).row(&change.to_string());
     }
-    text += &Tally::of(trials).row("all");
+    text += &Tally::of(trials, lists).row("all");
     let _ = write!(text, "\n## By kernel\n\n{}", head("kernel"));
     for (kernel, trials) in &by_kernel {
-        text += &Tally::of(trials.iter().copied()).row(&format!("`{kernel}`"));
+        text += &Tally::of(trials.iter().copied(), lists).row(&format!("`{kernel}`"));
     }
     text += "\n## Harmless\n\n| kernel | instruction | change | why it does no harm |\n| --- | --- | --- | --- |\n";
-    for entry in HARMLESS {
+    for entry in lists.harmless {
         let _ = writeln!(text, "{entry}");
     }
     text +=
         "\n## Missed\n\n| kernel | instruction | change | why it is not seen |\n| --- | --- | --- | --- |\n";
-    for entry in MISSED {
+    for entry in lists.missed {
         let _ = writeln!(text, "{entry}");
     }
     text
@@ -114,6 +118,7 @@ pub fn tables(trials: &[Trial]) -> String {
 mod tests {
     use super::*;
     use crate::mutation::steps::Change;
+    use crate::mutation::unreported::TREE;
 
     fn trial(index: usize, change: Change, verdict: Verdict) -> Trial {
         let instruction = "barrier.sync %r1, %r2;".to_owned();
@@ -129,13 +134,13 @@ mod tests {
             trial(2, Change::SyncRemoved, Verdict::OnlyWrong),
         ];
         let wanted = Tally { mutants: 4, found: 1, latest_seed: 3, harmless: 1, missed: 2 };
-        assert_eq!(Tally::of(&trials), wanted);
-        assert!(tables(&trials).contains("| sync removed | 4 | 1 | 3 | 1 | 2 |\n"));
+        assert_eq!(Tally::of(&trials, &TREE), wanted);
+        assert!(tables(&trials, &TREE).contains("| sync removed | 4 | 1 | 3 | 1 | 2 |\n"));
     }
 
     #[test]
     fn both_sides_of_the_lists_are_held_to() {
-        let surprise = |trial| surprises(&[trial]).remove(0);
+        let surprise = |trial| surprises(&[trial], &TREE).remove(0);
         assert!(
             surprise(trial(1, Change::SyncRemoved, Verdict::Unseen)).ends_with("not found under any seed")
         );
@@ -144,9 +149,9 @@ mod tests {
             surprise(trial(4, Change::SyncRemoved, found)).ends_with("unreported, but found under seed 5")
         );
         let expected = [trial(4, Change::SyncRemoved, Verdict::Unseen)];
-        assert!(surprises(&expected).is_empty());
-        let unused = unused_entries(&expected);
-        assert_eq!(unused.len(), HARMLESS.len() + MISSED.len() - 1);
+        assert!(surprises(&expected, &TREE).is_empty());
+        let unused = unused_entries(&expected, &TREE);
+        assert_eq!(unused.len(), TREE.harmless.len() + TREE.missed.len() - 1);
         assert!(unused[0].starts_with("listed as unreported, but there is no such mutant"));
     }
 }

@@ -5,7 +5,7 @@ use tma_runtime::testing::{SeedFailure, under_seeds};
 
 use super::steps::{Change, Mutant, mutants};
 use super::subjects::{Subject, of_runtime};
-use super::unreported::{HARMLESS, MISSED, Unreported};
+use super::unreported::Lists;
 use crate::parallel::on_all_cores;
 
 /// Seeds within which a mutant must be found.
@@ -50,21 +50,21 @@ pub struct Trial {
 }
 
 /// Runs one in `step` of the mutants of all subjects, until it is found or no seed is left; on all
-/// cores.
+/// cores. `lists` are of those that should not be found.
 ///
 /// # Errors
 ///
 /// A mutant that could not be run at all.
-pub fn trials(subjects: &[Subject], step: usize) -> anyhow::Result<Vec<Trial>> {
+pub fn trials(subjects: &[Subject], step: usize, lists: &Lists) -> anyhow::Result<Vec<Trial>> {
     let jobs = subjects
         .iter()
         .flat_map(|subject| mutants(subject.kernel.ptx).into_iter().map(move |m| (subject, m)));
-    on_all_cores(jobs.step_by(step).collect(), |(subject, mutant)| trial(subject, mutant))
+    on_all_cores(jobs.step_by(step).collect(), |(subject, mutant)| trial(subject, mutant, lists))
         .into_iter()
         .collect()
 }
 
-fn trial(subject: &Subject, mutant: Mutant) -> anyhow::Result<Trial> {
+fn trial(subject: &Subject, mutant: Mutant, lists: &Lists) -> anyhow::Result<Trial> {
     let kernel = subject.kernel;
     let Mutant { line, change, ptx } = mutant;
     let before: Vec<_> = kernel.ptx.lines().take(line).map(str::trim).collect();
@@ -73,7 +73,7 @@ fn trial(subject: &Subject, mutant: Mutant) -> anyhow::Result<Trial> {
     let index = before.iter().copied().filter(|line| opcode(line)).count() - 1;
     let instruction = instruction.to_owned();
     let mut trial = Trial { kernel: kernel.name, line, instruction, index, change, verdict: Verdict::Unseen };
-    let is_listed = [HARMLESS, MISSED].iter().any(|list| Unreported::of(&trial, list).is_some());
+    let is_listed = lists.is_harmless(&trial) || lists.is_missed(&trial);
     let seeds = if is_listed { UNREPORTED_SEEDS } else { SEEDS };
     trial.verdict = verdict(subject, ptx, seeds)
         .map_err(|error| error.context(format!("{}, line {line}, {change}", kernel.name)))?;

@@ -15,6 +15,8 @@ pub(crate) struct Units {
     pub(crate) sharing: usize,
     /// Steps of such a unit; the last one may have fewer.
     pub(crate) share: usize,
+    /// All steps that are shared.
+    pub(crate) shared: usize,
     /// Steps that a tile takes up. More than it has where all are cut into parts of `share`.
     pub(crate) length: usize,
     /// Parts of tiles that a unit may leave for others.
@@ -38,15 +40,16 @@ impl Units {
                 (!tiles.is_multiple_of(clusters), whole, share, steps, 2)
             }
         };
-        let is_counted = (tiles - whole).checked_mul(length).is_some_and(|steps| steps < 1 << 31);
-        if !is_divided || !is_counted {
-            return Self::whole(tiles, steps);
+        match (tiles - whole).checked_mul(length) {
+            Some(shared) if is_divided && shared < 1 << 31 => {
+                Self { whole, sharing: shared.div_ceil(share), share, shared, length, leaves }
+            }
+            _ => Self::whole(tiles, steps),
         }
-        Self { whole, sharing: ((tiles - whole) * length).div_ceil(share), share, length, leaves }
     }
 
     fn whole(tiles: usize, steps: usize) -> Self {
-        Self { whole: tiles, sharing: 0, share: steps, length: steps, leaves: 0 }
+        Self { whole: tiles, sharing: 0, share: steps, shared: 0, length: steps, leaves: 0 }
     }
 
     /// How many units there are.

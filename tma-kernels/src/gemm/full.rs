@@ -32,15 +32,15 @@ pub mod with_options {
     }
 
     /// The steps of a unit of work: the first, and the one after the last. The first `whole` units are
-    /// a tile each. The others share the steps of all other tiles, laid end to end, `share` each; a tile
-    /// takes up `length` of them.
+    /// a tile each. The others share the steps of all other tiles, `in_all` laid end to end, of which
+    /// each has `share`, and a tile takes up `length`.
     #[tma_device]
-    fn steps_of(unit: u32, tiles: u32, whole: u32, share: u32, length: u32) -> [u32; 2] {
+    fn steps_of(unit: u32, whole: u32, share: u32, in_all: u32, length: u32) -> [u32; 2] {
         if unit < whole {
             [0, length]
         } else {
             let first = (unit - whole) * share;
-            [first, min(first + share, (tiles - whole) * length)]
+            [first, min(first + share, in_all)]
         }
     }
 
@@ -211,7 +211,9 @@ pub mod with_options {
         group: u32,
         batches: u32,
         whole: u32,
+        sharing: u32,
         share: u32,
+        in_all: u32,
         length: u32,
         alpha: f32,
         beta: f32,
@@ -254,8 +256,6 @@ pub mod with_options {
 
         let down = m.div_ceil(TALL * WARPGROUPS * 64);
         let across = n.div_ceil(WIDE * N);
-        let tiles = down * across * batches;
-        let sharing = ((tiles - whole) * length).div_ceil(share);
         let clusters = (grid_dim().x / WIDE) as usize;
         let steps = k.div_ceil(K);
         if warpgroup_idx() == 0 {
@@ -263,7 +263,7 @@ pub mod with_options {
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
                 for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                    let range = steps_of(unit, tiles, whole, share, length);
+                    let range = steps_of(unit, whole, share, in_all, length);
                     let mut next = range[0];
                     while next < range[1] {
                         let before = next / length * length;
@@ -296,16 +296,13 @@ pub mod with_options {
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
             for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                let range = steps_of(unit, tiles, whole, share, length);
+                let range = steps_of(unit, whole, share, in_all, length);
                 let mut next = range[0];
                 while next < range[1] {
                     let before = next / length * length;
                     let turns = min(range[1] - before, steps) - (next - before);
                     let tile = if unit < whole { unit } else { whole + next / length };
                     next = before + length;
-                    let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
-                    let row = at[1] + me * 64;
-                    let column = at[2];
 
                     let mut sum = Accumulator::<f32, 64, N>::zero();
                     let slot = consumer.wait();
@@ -382,6 +379,9 @@ pub mod with_options {
                         }
                     }
 
+                    let at = place::<WIDE, TALL, WARPGROUPS, N>(tile, down, across, group);
+                    let row = at[1] + me * 64;
+                    let column = at[2];
                     if bias.len() > 0 {
                         for j in (thread_idx().x % 128..N).step_by(128) {
                             biases[me].set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });

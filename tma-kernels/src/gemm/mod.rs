@@ -349,7 +349,8 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     } else {
         (&mut no_partials, &mut no_tickets)
     };
-    args.extend([units.whole, units.share, units.length].map(|number| Arg::scalar(number as u32)));
+    let Units { whole, sharing, share, shared, length, .. } = units;
+    args.extend([whole, sharing, share, shared, length].map(|number| Arg::scalar(number as u32)));
     args.extend([
         Arg::scalar(alpha),
         Arg::scalar(beta),

@@ -68,13 +68,11 @@ pub(super) const fn proxy_fenced(kernel: &'static str) -> Unreported {
 
 /// A meeting of a warp before it publishes a tensor map.
 pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("bar.warp", &[0]),
-        changes: &[WarpSyncRemoved],
-        reason: "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.",
-    }
+    Unreported { kernel, instruction: ("bar.warp", &[0]), changes: &[WarpSyncRemoved], reason: CP_FENCEPROXY }
 }
+
+pub(super) const CP_FENCEPROXY: &str =
+    "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.";
 
 pub(super) const BETWEEN_CLUSTERS: &str =
     "The order of what clusters do in global memory is not followed, so that no finding is made of it.";
@@ -89,8 +87,8 @@ pub(super) const fn grid_sync(kernel: &'static str, before: &'static [usize]) ->
     }
 }
 
-/// A step of multiplications that others make up for.
-pub(super) const fn of_mma(
+/// Mutants of a step.
+pub(super) const fn of(
     kernel: &'static str,
     opcode: &'static str,
     before: &'static [usize],
@@ -102,7 +100,7 @@ pub(super) const fn of_mma(
 
 /// A wait for a group of which nothing is used before a later wait.
 pub(super) const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    of_mma(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
+    of(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
 }
 
 pub(super) const REGISTERS: &str =

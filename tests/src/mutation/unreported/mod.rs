@@ -2,12 +2,13 @@
 //! simulator cannot see.
 
 mod kinds;
+mod library;
 
 use std::fmt;
 
 use self::kinds::{
     BETWEEN_CLUSTERS, DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone,
-    early_wait, fence_of_warp, grid_sync, last_meeting, last_wait, no_copies, of_mma, proxy_fenced,
+    early_wait, fence_of_warp, grid_sync, last_meeting, last_wait, no_copies, of, proxy_fenced,
 };
 use super::line::Instruction;
 use super::steps::Change;
@@ -23,8 +24,8 @@ use super::trial::Trial;
 pub struct Unreported {
     /// The kernel's name; with a `*` at its end, all that begin so.
     pub kernel: &'static str,
-    /// The instructions: their opcode or the first parts of it, and of each how many with the same
-    /// opcode stand before it.
+    /// The instructions: their opcode or the first parts of it (all of it, if a space ends it), and
+    /// of each how many with the same opcode stand before it.
     pub instruction: (&'static str, &'static [usize]),
     /// What was done to it.
     pub changes: &'static [Change],
@@ -32,8 +33,22 @@ pub struct Unreported {
     pub reason: &'static str,
 }
 
-/// Those that do harm. The simulator is not good enough for them.
-pub const MISSED: &[Unreported] = &[
+/// The mutants of some kernels that are not reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists {
+    /// Those that do no harm: the steps are some that the kernel could do without.
+    pub harmless: &'static [Unreported],
+    /// Those that do harm. The simulator is not good enough for them.
+    pub missed: &'static [Unreported],
+}
+
+/// Of the kernels of the corpus and of the examples.
+pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
+
+/// Of the kernels of `tma-kernels`, of which some have the names of examples.
+pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
+
+const MISSED: &[Unreported] = &[
     grid_sync("grid_sync_scan", &[7, 8]),
     grid_sync("grid_sync_rounds", &[0, 1]),
     grid_sync("grid_sync_clusters", &[0, 1]),
@@ -45,8 +60,7 @@ pub const MISSED: &[Unreported] = &[
     },
 ];
 
-/// Those that do none: the steps are some that the kernel could do without.
-pub const HARMLESS: &[Unreported] = &[
+const HARMLESS: &[Unreported] = &[
     last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
     last_meeting("remote_announced", &[2], WAITED_FOR),
     copies_alone("remote_announced"),
@@ -114,52 +128,52 @@ pub const HARMLESS: &[Unreported] = &[
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
     proxy_fenced("bulk_operations"),
-    of_mma("mma_flights", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
-    of_mma("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
+    of("mma_flights", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
+    of("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_flights", &[0, 1, 3]),
-    of_mma("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NOTHING_KEPT),
-    of_mma("mma_transposed", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_transposed", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
+    of("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NOTHING_KEPT),
+    of("mma_transposed", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_transposed", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_transposed", &[0, 1]),
-    of_mma(
+    of(
         "mma_registers",
         "barrier.sync",
         &[14, 15],
         &[SyncRemoved],
         "The last of each warpgroup: nobody stores to the tile again.",
     ),
-    of_mma("mma_halves", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_halves", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_halves", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_halves", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_halves", &[0]),
-    of_mma("mma_loaded::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_loaded::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_loaded::*", &[0]),
-    of_mma("mma_bits_loaded", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_bits_loaded", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_bits_loaded", &[0]),
-    of_mma("mma_marked_in_turns", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_marked_in_turns", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_marked_in_turns", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_marked_in_turns", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_marked_in_turns", &[0]),
-    of_mma("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_pa*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_pa*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_pa*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_pa*", &[0]),
     last_wait("mma_pa*", &[0]),
-    of_mma("mma_batches", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_batches", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     last_wait("mma_batches", &[0]),
-    of_mma("mma_saturating::*", "wgmma.fence", &[1, 3], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_saturating::*", "wgmma.commit_group", &[0, 2], &[CommitRemoved], LATER_GROUP),
+    of("mma_saturating::*", "wgmma.fence", &[1, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_saturating::*", "wgmma.commit_group", &[0, 2], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_saturating::*", &[0, 2]),
-    of_mma("mma_bits::*", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_bits::*", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
+    of("mma_bits::*", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_bits::*", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_bits::*", &[0, 1]),
-    of_mma("mma_sparse_bands", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_sparse_bands", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("mma_sparse_bands", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_sparse_bands", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_sparse_bands", &[0]),
-    of_mma("mma_sparse_fragment::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma("mma_sparse_fragment::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
+    of("mma_sparse_fragment::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
+    of("mma_sparse_fragment::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_sparse_fragment::*", &[1]),
-    of_mma("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
-    of_mma("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of_mma(
+    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of(
         "dense_gemm::*",
         "mbarrier.try_wait.parity",
         &[0],
@@ -378,12 +392,19 @@ pub const HARMLESS: &[Unreported] = &[
     },
 ];
 
-impl Unreported {
-    /// The entry of a list for a mutant.
-    pub fn of(trial: &Trial, list: &'static [Self]) -> Option<&'static Self> {
-        list.iter().find(|entry| entry.is_of(trial))
+impl Lists {
+    /// Whether a mutant is listed as harmless.
+    pub fn is_harmless(&self, trial: &Trial) -> bool {
+        self.harmless.iter().any(|entry| entry.is_of(trial))
     }
 
+    /// Whether a mutant is listed as missed.
+    pub fn is_missed(&self, trial: &Trial) -> bool {
+        self.missed.iter().any(|entry| entry.is_of(trial))
+    }
+}
+
+impl Unreported {
     /// Whether `trial` is one of its mutants.
     pub fn is_of(&self, trial: &Trial) -> bool {
         let (parts, before) = self.instruction;
@@ -391,10 +412,14 @@ impl Unreported {
             Some(start) => trial.kernel.starts_with(start),
             None => trial.kernel == self.kernel,
         };
+        let is_opcode = |instruction: Instruction<'_>| match parts.strip_suffix(' ') {
+            Some(whole) => instruction.opcode == whole,
+            None => instruction.is(parts),
+        };
         is_kernel
             && before.contains(&trial.index)
             && self.changes.contains(&trial.change)
-            && Instruction::parse(&trial.instruction).is_some_and(|instruction| instruction.is(parts))
+            && Instruction::parse(&trial.instruction).is_some_and(is_opcode)
     }
 }
 
@@ -403,7 +428,7 @@ impl fmt::Display for Unreported {
         let Self { kernel, instruction: (opcode, before), changes, reason } = self;
         let numbers: Vec<_> = before.iter().map(|before| (before + 1).to_string()).collect();
         let changes: Vec<_> = changes.iter().map(Change::to_string).collect();
-        let (numbers, changes) = (numbers.join(", "), changes.join(", "));
+        let (opcode, numbers, changes) = (opcode.trim_end(), numbers.join(", "), changes.join(", "));
         write!(f, "| `{kernel}` | `{opcode}`, no. {numbers} | {changes} | {reason} |")
     }
 }

@@ -1,0 +1,133 @@
+//! Those of the kernels of `tma-kernels`, of the instances that [`library`](crate::library) launches.
+
+use super::Unreported;
+use super::kinds::{
+    BETWEEN_CLUSTERS, CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of,
+};
+use crate::mutation::steps::Change::{
+    ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, OnlyRead, PendingRaised,
+    RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+};
+
+/// Those that do harm.
+pub(super) const MISSED: &[Unreported] = &[
+    of("full::*", "fence.acq_rel.gpu", &[0, 1], &[FenceRemoved], BETWEEN_CLUSTERS),
+    of(
+        "rows::*",
+        "mbarrier.try_wait.parity.acquire.cluster",
+        &[5],
+        &[TriedOnce],
+        "A warp arrives and waits for itself: its lanes have parted before, and the simulator lets them meet again as early as it can, so that all have arrived.",
+    ),
+    of(
+        "rows::*",
+        "mbarrier.try_wait.parity.acquire.cluster",
+        &[8, 9],
+        &[TriedOnce],
+        "The warps go on from one buffer to the next, in turns of the simulator that are longer than it takes to fill one: the thread that stores never comes here too early.",
+    ),
+];
+
+/// Those that do none.
+pub(super) const HARMLESS: &[Unreported] = &[
+    of("plain::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("plain::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    drained("plain::*", &[3, 4, 5, 6, 7]),
+    of("folded::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("folded::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("turns::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("turns::*", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of("turns::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of(
+        "turns::*",
+        "wgmma.wait_group",
+        &[0],
+        &[GroupWaitRemoved, PendingRaised],
+        "The wait after the other half's multiplication leaves no more pending, and only then is a stage released.",
+    ),
+    of(
+        "turns::*",
+        "wgmma.wait_group",
+        &[2, 3],
+        &[GroupWaitRemoved, PendingRaised],
+        "Two waits for all groups follow each other: either is enough.",
+    ),
+    of("turns::*", "mbarrier.try_wait.parity.acquire.cluster", &[0], &[ScopeNarrowed], THREADS_OF_THE_BLOCK),
+    of("full::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("full::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of(
+        "full::*",
+        "barrier.sync ",
+        &[4, 5],
+        &[SyncRemoved],
+        "Before any thread adds the bias, the warpgroup meets once more: when all have their part of C.",
+    ),
+    of("full::*", "mbarrier.try_wait.parity.acquire.cluster", &[0, 1], &[ScopeNarrowed], COPIES_OF_THE_BLOCK),
+    drained("full::*", &[3, 4, 5, 6, 7]),
+    of("rows::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("rows::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of(
+        "rows::*",
+        "mbarrier.try_wait.parity.acquire.cluster",
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        &[ScopeNarrowed],
+        THREADS_OF_THE_BLOCK,
+    ),
+    of("rows::*", "bar.warp", &[1], &[WarpSyncRemoved], CP_FENCEPROXY),
+    of(
+        "rows::*",
+        "cp.async.bulk.wait_group ",
+        &[0],
+        &[GroupWaitRemoved, PendingRaised, OnlyRead],
+        "Each store is followed by a wait until it has read its tile, and by then it has read its map.",
+    ),
+    of(
+        "rows::*",
+        "cp.async.bulk.wait_group ",
+        &[1],
+        &[GroupWaitRemoved, PendingRaised, OnlyRead],
+        "Each store is followed by a wait until it has read its tile, and what it stores is written when the kernel has ended.",
+    ),
+    drained("rows::*", &[4, 5, 6, 7, 8]),
+    of("promoted::*", "setmaxnreg.inc", &[0], &[RegistersKept], FEW_REGISTERS),
+    of("promoted::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of(
+        "promoted::*",
+        "mbarrier.try_wait.parity.acquire.cluster",
+        &[0, 1],
+        &[ScopeNarrowed],
+        THREADS_OF_THE_BLOCK,
+    ),
+    drained("promoted::*", &[3, 4, 5, 6]),
+    last_wait("promoted::*", &[0]),
+    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], FEW_REGISTERS),
+    of(
+        "attention::*",
+        "mbarrier.arrive",
+        &[6],
+        &[ArriveRemoved],
+        "After the block's last multiplication nothing is loaded that would wait for the stage.",
+    ),
+    of("forward::bf16_low", "setmaxnreg", &[0], &[RegistersKept], ENOUGH_REGISTERS),
+    of("forward::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of(
+        "forward::bf16_low",
+        "barrier.sync ",
+        &[0],
+        &[SyncRemoved],
+        "The warpgroup has met since all have read the biases of the tile before: to store it.",
+    ),
+];
+
+/// Waits of `drain` before its last one.
+const fn drained(kernel: &'static str, before: &'static [usize]) -> Unreported {
+    of(kernel, "mbarrier.try_wait.parity.shared::cta", before, &[WaitRemoved, TriedOnce], DRAINED)
+}
+
+const FEW_REGISTERS: &str =
+    "It decides how fast the kernel is: without it ptxas spills, and the results are the same.";
+const ENOUGH_REGISTERS: &str =
+    "Threads start with as many registers as those that multiply ask for: nobody waits for any.";
+const THREADS_OF_THE_BLOCK: &str = "Only threads of the same block arrive there.";
+const COPIES_OF_THE_BLOCK: &str =
+    "A copy completes the phase, and the thread that arrives, of the same block, has written nothing.";
