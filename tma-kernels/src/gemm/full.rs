@@ -209,7 +209,6 @@ pub mod with_options {
         k: u32,
         stagger: u32,
         group: u32,
-        batches: u32,
         whole: u32,
         sharing: u32,
         share: u32,

@@ -349,6 +349,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     } else {
         (&mut no_partials, &mut no_tickets)
     };
+    args.pop(); // units are of all batches
     let Units { whole, sharing, share, shared, length, .. } = units;
     args.extend([whole, sharing, share, shared, length].map(|number| Arg::scalar(number as u32)));
     args.extend([
