@@ -67,6 +67,14 @@ pub enum GemmError {
         found: Vec<usize>,
     },
 
+    /// Matrices of an array are not alike, or tensor maps do not reach them.
+    Array {
+        /// Which one.
+        matrix: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -80,6 +88,7 @@ impl GemmError {
             Self::Scaled { .. } => "TMA0557",
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Indices { .. } => "TMA0561",
+            Self::Array { .. } => "TMA0565",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -165,6 +174,12 @@ impl std::fmt::Display for GemmError {
                  {found:?} are picked: pass as many indices for each, or none for one that has a matrix for \
                  every product"
             ),
+            Self::Array { matrix, what } => write!(
+                f,
+                "{code}: matrices of an array are on one device, have the same shape and strides, begin at \
+                 multiples of 16 bytes, and are at most 2^31 times what their distances have in common apart, \
+                 but matrix {matrix} {what}: copy it to memory that fits, or multiply it by `gemm`"
+            ),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -180,7 +195,8 @@ impl std::error::Error for GemmError {
             | Self::Scaled { .. }
             | Self::Grouped { .. }
             | Self::Groups { .. }
-            | Self::Indices { .. } => None,
+            | Self::Indices { .. }
+            | Self::Array { .. } => None,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod array;
 pub mod choose;
 mod divide;
 mod epilogue;
@@ -30,6 +31,7 @@ pub mod scaled;
 pub mod turns;
 mod types;
 
+pub use array::{Matrices, MatricesMut, gemm_array};
 pub use choose::{Choice, Division, Tile};
 pub use epilogue::Epilogue;
 pub use error::GemmError;
@@ -191,6 +193,8 @@ struct Operands {
     n: usize,
     k: usize,
     batches: usize,
+    /// Whether elements of C may share memory: products become such that do not.
+    may_overlap: bool,
 }
 
 impl Operands {
@@ -223,7 +227,7 @@ impl Operands {
         if [m, n, k].iter().any(|&extent| extent >= 1 << 31) || tiles >= 1 << 28 {
             return Err(GemmError::TooLarge { extents: [m, n, k, batches] });
         }
-        Ok(Self { m, n, k, batches })
+        Ok(Self { m, n, k, batches, may_overlap: false })
     }
 
     /// So many matrices of zeros for A and for B, where K is 0: nothing is added up, but tensor
@@ -276,7 +280,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     options: GemmOptions<'_, C, N>,
 ) -> Result<(), GemmError> {
     let GemmOptions { alpha, beta, residual, bias, activation, .. } = options;
-    let &Operands { m, n, k, batches } = operands;
+    let &Operands { m, n, k, batches, may_overlap } = operands;
     let device = on.device();
     let layout =
         [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
@@ -322,7 +326,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let mut args = vec![
         Arg::map(a).with(options_of_maps),
         Arg::map(b).with(options_of_maps),
-        Arg::map_mut(c).with(options_of_maps),
+        Arg::map_mut(c).with(MapOptions { overlap: may_overlap, ..options_of_maps }),
     ];
     args.extend([m as u32, n as u32, k as u32, stagger, band, batches as u32].map(Arg::scalar));
     if kernel.params.len() <= args.len() {

@@ -106,7 +106,18 @@ pub fn gemm_picked<AB: Product<C>, C: Scalar>(
     indices: Indices<'_>,
     options: GemmOptions<'_, C, 3>,
 ) -> Result<(), GemmError> {
-    let (a, b, c) = (a.view(), b.view(), c.view_mut());
+    queue_picked(on, [a.view(), b.view()], c.view_mut(), indices, options, false)
+}
+
+/// Chooses an instance of `kernel`, and queues it. C `may_overlap` if its picked matrices do not.
+pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
+    on: &impl LaunchOn,
+    [a, b]: [TensorView<'_, AB, 3>; 2],
+    c: TensorViewMut<'_, C, 3>,
+    indices: Indices<'_>,
+    options: GemmOptions<'_, C, 3>,
+    may_overlap: bool,
+) -> Result<(), GemmError> {
     let counts = [a.shape()[0], b.shape()[0], c.shape()[0]];
     let products = indices.products(counts)?;
     if options.epilogue.is_some() {
@@ -115,6 +126,7 @@ pub fn gemm_picked<AB: Product<C>, C: Scalar>(
     // The extents that the options are judged by are those of the batch.
     let batch = |[_, rows, columns]: [usize; 3]| [products, rows, columns];
     let operands = Operands::of(batch(a.shape()), batch(b.shape()), batch(c.shape()), &options)?;
+    let operands = Operands { may_overlap, ..operands };
     if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
         return Ok(());
     }

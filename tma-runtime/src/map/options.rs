@@ -33,6 +33,10 @@ pub struct MapOptions {
     pub element_strides: [u32; MAX_RANK],
     /// The bounding box of an im2col map's pixels; only those have one.
     pub corners: Option<Corners>,
+    /// Whether elements of a tensor that the kernel writes may share memory. Which of several stores to
+    /// an address is last is then up to the kernel. Without it, such a tensor is
+    /// [`MapError::Overlap`](crate::MapError::Overlap).
+    pub overlap: bool,
 }
 
 /// The bounding box of the pixels that columns are taken from, outermost dimension first. With
@@ -52,6 +56,7 @@ impl Default for MapOptions {
             l2_promotion: L2Promotion::default(),
             element_strides: [1; MAX_RANK],
             corners: None,
+            overlap: false,
         }
     }
 }
