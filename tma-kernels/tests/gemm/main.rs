@@ -2,148 +2,17 @@
 //! names.
 #![cfg(feature = "llvm")]
 
-use tma_kernels::gemm::Division::{self, Even, Parts, Whole};
+mod case;
+mod divided;
+
+use tma_kernels::gemm::Division::{Parts, Whole};
 use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::kernel::product;
-use tma_kernels::gemm::{Activation, Choice, GemmError, GemmOptions, Product, Sums, Tile, Workspace, gemm};
-use tma_runtime::Scalar;
+use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Sums, Tile, gemm};
 use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
 
-/// An element of a test: small integers are exact in each type, as are their sums.
-trait Element: Scalar + PartialEq + std::fmt::Debug {
-    fn of(x: f32) -> Self;
-    fn value(self) -> f32;
-}
-
-macro_rules! elements {
-    ($($ty:ty: $of:expr, $value:expr;)+) => { $(
-        impl Element for $ty {
-            fn of(x: f32) -> Self {
-                $of(x)
-            }
-
-            fn value(self) -> f32 {
-                $value(self)
-            }
-        }
-    )+ };
-}
-
-elements! {
-    bf16: bf16::from_f32, bf16::to_f32;
-    f16: f16::from_f32, f16::to_f32;
-    f32: |x| x, |x| x;
-    tf32: tf32::from_f32, tf32::to_f32;
-    e4m3: e4m3::from_f32, |x: e4m3| x.to_f32();
-    e5m2: e5m2::from_f32, |x: e5m2| x.to_f32();
-    i8: |x| x as i8, |x| x as f32;
-    i32: |x| x as i32, |x| x as f32;
-}
-
-/// -2 to 2, in an order that looks random, and is the same each time.
-fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        T::of((state % 5) as f32 - 2.0)
-    };
-    (0..count).map(|_| next()).collect()
-}
-
-/// What is multiplied: M, N, K and the products of a batch, and how A and B are stored.
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    mnkl: [usize; 4],
-    transposed: [bool; 2],
-}
-
-struct Matrices<AB, C> {
-    a: Vec<AB>,
-    b: Vec<AB>,
-    c: Vec<C>,
-}
-
-impl Case {
-    fn nt(mnkl: [usize; 4]) -> Self {
-        Self { mnkl, transposed: [false, true] }
-    }
-
-    fn matrices<AB: Element, C: Element>(&self) -> Matrices<AB, C> {
-        let [m, n, k, l] = self.mnkl;
-        Matrices { a: integers(1, l * m * k), b: integers(2, l * n * k), c: integers(3, l * m * n) }
-    }
-
-    /// The shapes of A, B and C.
-    fn shapes(&self) -> [[usize; 3]; 3] {
-        let [m, n, k, l] = self.mnkl;
-        let [of_a, of_b] = self.transposed;
-        [if of_a { [l, k, m] } else { [l, m, k] }, if of_b { [l, n, k] } else { [l, k, n] }, [l, m, n]]
-    }
-
-    /// The exact sums.
-    fn sums<AB: Element, C>(&self, matrices: &Matrices<AB, C>) -> Vec<f32> {
-        let [m, n, k, l] = self.mnkl;
-        let [of_a, of_b] = self.transposed;
-        let [all_a, all_b] =
-            [&matrices.a, &matrices.b].map(|all| all.iter().map(|x| x.value()).collect::<Vec<_>>());
-        let a = |z: usize, i: usize, x: usize| all_a[z * m * k + if of_a { x * m + i } else { i * k + x }];
-        let b = |z: usize, j: usize, x: usize| all_b[z * n * k + if of_b { j * k + x } else { x * n + j }];
-        let element = |place: usize| {
-            let (z, i, j) = (place / (m * n), place / n % m, place % n);
-            (0..k).map(|x| a(z, i, x) * b(z, j, x)).sum()
-        };
-        (0..l * m * n).map(element).collect()
-    }
-
-    /// Multiplies, and compares with `wanted(sum, earlier C)`, rounded once.
-    fn run<AB: Element + Product<C>, C: Element>(
-        &self,
-        device: &Device,
-        options: GemmOptions<'_, C, 3>,
-        wanted: impl Fn(f32, f32) -> f32,
-    ) -> Result<(), GemmError> {
-        let matrices = self.matrices::<AB, C>();
-        let [of_a, of_b, of_c] = self.shapes();
-        let a = device.tensor(&matrices.a, of_a)?;
-        let b = device.tensor(&matrices.b, of_b)?;
-        let mut c = device.tensor(&matrices.c, of_c)?;
-        let [transpose_a, transpose_b] = self.transposed;
-        let about = format!("{self:?}, {:?}", options.choice);
-        gemm(device, &a, &b, &mut c, GemmOptions { transpose_a, transpose_b, ..options })?;
-        let wanted: Vec<C> = self
-            .sums(&matrices)
-            .iter()
-            .zip(&matrices.c)
-            .map(|(&sum, c)| C::of(wanted(sum, c.value())))
-            .collect();
-        let found = c.to_vec()?;
-        let wrong = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted);
-        if let Some(i) = wrong {
-            let n = self.mnkl[1];
-            panic!("{about}: row {} column {}: {:?} instead of {:?}", i / n, i % n, found[i], wanted[i]);
-        }
-        Ok(())
-    }
-
-    #[track_caller]
-    fn product<AB: Element + Product<C>, C: Element>(&self, choice: Choice) {
-        let options = GemmOptions { choice: Some(choice), ..GemmOptions::default() };
-        if let Err(error) = self.run::<AB, C>(&device(), options, |sum, _| sum) {
-            panic!("{self:?} by {choice:?}: {error}");
-        }
-    }
-}
-
-fn device() -> Device {
-    Device::open().expect("a device")
-}
-
-const fn by(tile: Tile, division: Division) -> Choice {
-    Choice { tile, division }
-}
+use case::{Case, by, device, integers};
 
 /// Extents that are multiples of no tile, with a rest of K.
 const RAGGED: [usize; 4] = [136, 264, 72, 1];
@@ -274,55 +143,6 @@ fn clusters_begin_apart() -> Result<(), Error> {
         args.truncate(kernel.params.len());
         launch(&device, kernel, Grid::new(grid[0], grid[1], 1), &args)?;
         assert_eq!(c.to_vec()?, wanted, "{name}");
-    }
-    Ok(())
-}
-
-#[test]
-fn sums_are_split_among_blocks() {
-    for (tile, parts) in [
-        (Tile::Pair, 2),
-        (Tile::Square, 3),
-        (Tile::Beside, 2),
-        (Tile::Narrow, 2),
-        (Tile::Low128, 4),
-        (Tile::Low64, 8),
-    ] {
-        Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, Parts(parts)));
-    }
-    // More parts than there are steps.
-    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
-}
-
-/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer.
-#[test]
-fn clusters_share_steps_evenly() {
-    let blocks = device().multiprocessors() as usize;
-    for (tile, clusters) in [(Tile::Low64, blocks), (Tile::Square, blocks / 2)] {
-        let [rows, columns] = if tile == Tile::Low64 { [64, 64] } else { [256, 128] };
-        for tiles in [2, clusters - 1, clusters + 3, 2 * clusters + 5] {
-            Case::nt([rows - 8, columns * tiles - 8, 200, 1]).product::<bf16, bf16>(by(tile, Even));
-        }
-    }
-    Case::nt([136, 264, 592, 2]).product::<e4m3, bf16>(by(Tile::Pair, Even));
-    Case { mnkl: [136, 264, 264, 1], transposed: [false, false] }.product::<f16, f16>(by(Tile::Pair, Even));
-}
-
-/// A cluster computes several tiles one after the other, since there are more than multiprocessors.
-#[test]
-fn blocks_stay_for_further_tiles() {
-    let tiles = device().multiprocessors() as usize + 5;
-    Case::nt([64 * 4, 64 * tiles.div_ceil(4), 8, 1]).product::<bf16, bf16>(by(Tile::Low64, Whole));
-}
-
-#[test]
-fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
-    let device = device();
-    let mut workspace = Workspace::new(&device)?;
-    for k in [136, 264, 136] {
-        let choice = Some(by(Tile::Low64, Parts(2)));
-        let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
-        Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
     }
     Ok(())
 }

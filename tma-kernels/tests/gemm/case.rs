@@ -1,0 +1,140 @@
+//! A product of small integers, which is exact, against plain Rust.
+
+use tma_kernels::gemm::{Choice, Division, GemmError, GemmOptions, Product, Tile, gemm};
+use tma_runtime::Scalar;
+use tma_runtime::prelude::*;
+
+/// An element of a test: small integers are exact in each type, as are their sums.
+pub(crate) trait Element: Scalar + PartialEq + std::fmt::Debug {
+    fn of(x: f32) -> Self;
+    fn value(self) -> f32;
+}
+
+macro_rules! elements {
+    ($($ty:ty: $of:expr, $value:expr;)+) => { $(
+        impl Element for $ty {
+            fn of(x: f32) -> Self {
+                $of(x)
+            }
+
+            fn value(self) -> f32 {
+                $value(self)
+            }
+        }
+    )+ };
+}
+
+elements! {
+    bf16: bf16::from_f32, bf16::to_f32;
+    f16: f16::from_f32, f16::to_f32;
+    f32: |x| x, |x| x;
+    tf32: tf32::from_f32, tf32::to_f32;
+    e4m3: e4m3::from_f32, |x: e4m3| x.to_f32();
+    e5m2: e5m2::from_f32, |x: e5m2| x.to_f32();
+    i8: |x| x as i8, |x| x as f32;
+    i32: |x| x as i32, |x| x as f32;
+}
+
+/// -2 to 2, in an order that looks random, and is the same each time.
+pub(crate) fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        T::of((state % 5) as f32 - 2.0)
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// What is multiplied: M, N, K and the products of a batch, and how A and B are stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) mnkl: [usize; 4],
+    pub(crate) transposed: [bool; 2],
+}
+
+pub(crate) struct Matrices<AB, C> {
+    pub(crate) a: Vec<AB>,
+    pub(crate) b: Vec<AB>,
+    pub(crate) c: Vec<C>,
+}
+
+impl Case {
+    pub(crate) fn nt(mnkl: [usize; 4]) -> Self {
+        Self { mnkl, transposed: [false, true] }
+    }
+
+    pub(crate) fn matrices<AB: Element, C: Element>(&self) -> Matrices<AB, C> {
+        let [m, n, k, l] = self.mnkl;
+        Matrices { a: integers(1, l * m * k), b: integers(2, l * n * k), c: integers(3, l * m * n) }
+    }
+
+    /// The shapes of A, B and C.
+    pub(crate) fn shapes(&self) -> [[usize; 3]; 3] {
+        let [m, n, k, l] = self.mnkl;
+        let [of_a, of_b] = self.transposed;
+        [if of_a { [l, k, m] } else { [l, m, k] }, if of_b { [l, n, k] } else { [l, k, n] }, [l, m, n]]
+    }
+
+    /// The exact sums.
+    pub(crate) fn sums<AB: Element, C>(&self, matrices: &Matrices<AB, C>) -> Vec<f32> {
+        let [m, n, k, l] = self.mnkl;
+        let [of_a, of_b] = self.transposed;
+        let [all_a, all_b] =
+            [&matrices.a, &matrices.b].map(|all| all.iter().map(|x| x.value()).collect::<Vec<_>>());
+        let a = |z: usize, i: usize, x: usize| all_a[z * m * k + if of_a { x * m + i } else { i * k + x }];
+        let b = |z: usize, j: usize, x: usize| all_b[z * n * k + if of_b { j * k + x } else { x * n + j }];
+        let element = |place: usize| {
+            let (z, i, j) = (place / (m * n), place / n % m, place % n);
+            (0..k).map(|x| a(z, i, x) * b(z, j, x)).sum()
+        };
+        (0..l * m * n).map(element).collect()
+    }
+
+    /// Multiplies, and compares with `wanted(sum, earlier C)`, rounded once.
+    pub(crate) fn run<AB: Element + Product<C>, C: Element>(
+        &self,
+        device: &Device,
+        options: GemmOptions<'_, C, 3>,
+        wanted: impl Fn(f32, f32) -> f32,
+    ) -> Result<(), GemmError> {
+        let matrices = self.matrices::<AB, C>();
+        let [of_a, of_b, of_c] = self.shapes();
+        let a = device.tensor(&matrices.a, of_a)?;
+        let b = device.tensor(&matrices.b, of_b)?;
+        let mut c = device.tensor(&matrices.c, of_c)?;
+        let [transpose_a, transpose_b] = self.transposed;
+        let about = format!("{self:?}, {:?}", options.choice);
+        gemm(device, &a, &b, &mut c, GemmOptions { transpose_a, transpose_b, ..options })?;
+        let wanted: Vec<C> = self
+            .sums(&matrices)
+            .iter()
+            .zip(&matrices.c)
+            .map(|(&sum, c)| C::of(wanted(sum, c.value())))
+            .collect();
+        let found = c.to_vec()?;
+        let wrong = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted);
+        if let Some(i) = wrong {
+            let n = self.mnkl[1];
+            panic!("{about}: row {} column {}: {:?} instead of {:?}", i / n, i % n, found[i], wanted[i]);
+        }
+        Ok(())
+    }
+
+    #[track_caller]
+    pub(crate) fn product<AB: Element + Product<C>, C: Element>(&self, choice: Choice) {
+        let options = GemmOptions { choice: Some(choice), ..GemmOptions::default() };
+        if let Err(error) = self.run::<AB, C>(&device(), options, |sum, _| sum) {
+            panic!("{self:?} by {choice:?}: {error}");
+        }
+    }
+}
+
+pub(crate) fn device() -> Device {
+    Device::open().expect("a device")
+}
+
+pub(crate) const fn by(tile: Tile, division: Division) -> Choice {
+    Choice { tile, division }
+}

@@ -1,0 +1,56 @@
+//! Sums that are divided among clusters.
+
+use tma_kernels::gemm::Division::{Even, Parts, Whole};
+use tma_kernels::gemm::{GemmError, GemmOptions, Tile, Workspace};
+use tma_runtime::prelude::*;
+
+use super::case::{Case, by, device};
+
+#[test]
+fn sums_are_split_among_blocks() {
+    for (tile, parts) in [
+        (Tile::Pair, 2),
+        (Tile::Square, 3),
+        (Tile::Beside, 2),
+        (Tile::Narrow, 2),
+        (Tile::Low128, 4),
+        (Tile::Low64, 8),
+    ] {
+        Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, Parts(parts)));
+        Case::nt([72, 144, 264, 2]).product::<f16, f16>(by(tile, Even));
+    }
+    // More parts than there are steps.
+    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
+}
+
+/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer. With
+/// more tiles, clusters compute whole ones first.
+#[test]
+fn clusters_compute_several_tiles_and_share_steps() {
+    let blocks = device().multiprocessors() as usize;
+    for (tile, clusters, [rows, columns]) in
+        [(Tile::Low64, blocks, [64, 64]), (Tile::Square, blocks / 2, [256, 128])]
+    {
+        for (tiles, division) in [
+            (2, Even),
+            (clusters - 1, Even),
+            (clusters + 3, Even),
+            (2 * clusters + 5, Even),
+            (clusters + 5, Whole),
+        ] {
+            Case::nt([rows - 8, columns * tiles - 8, 200, 1]).product::<bf16, bf16>(by(tile, division));
+        }
+    }
+}
+
+#[test]
+fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
+    let device = device();
+    let mut workspace = Workspace::new(&device)?;
+    for k in [136, 264, 136] {
+        let choice = Some(by(Tile::Low64, Parts(2)));
+        let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
+        Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
+    }
+    Ok(())
+}
