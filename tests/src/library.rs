@@ -4,6 +4,7 @@
 
 use anyhow::ensure;
 use tma_kernels::conv::{ConvOptions, ConvTile, conv2d};
+use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::scaled::kernel::scaled;
@@ -22,7 +23,7 @@ pub fn tests() -> Vec<Test> {
         test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712])),
         test("gemm_folded", folded()),
         test("gemm_turns", turns()),
-        test("gemm_with_options", with_options()),
+        test("gemm_with_options", shared_and_optional()),
         test("gemm_grouped", grouped()),
         test("gemm_scaled", scaled()),
         test("attention", attended()),
@@ -99,9 +100,15 @@ fn folded() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
+/// The kernel with options: with all of them, and with sums that are shared evenly.
+fn shared_and_optional() -> impl Fn(&Device) -> anyhow::Result<()> {
+    let (optional, shared) = (with_all_options(), shared_evenly());
+    move |device| optional(device).and_then(|()| shared(device))
+}
+
 /// `c = max(a · bᵀ / 2 + 2 · c + residual + bias, 0)`. Two clusters divide the sums of three tiles
 /// among them, so that each takes three units of work, of ten steps.
-fn with_options() -> impl Fn(&Device) -> anyhow::Result<()> {
+fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [m, n, k] = [200, 264, 1224];
     let (a, b, bias) = (integers(1, m * k), integers(2, n * k), integers(14, n));
     let [before, residual] = [15, 16].map(|seed| integers(seed, m * n));
@@ -127,6 +134,40 @@ fn with_options() -> impl Fn(&Device) -> anyhow::Result<()> {
         };
         gemm(device, &a, &b, &mut c, options)?;
         equal(&c.to_vec()?, &wanted)
+    }
+}
+
+/// `c = a · bᵀ`, four tiles of five steps. The first is a unit of its own, and five more share the
+/// steps of the others, three each but the last: the second tile and the fourth are in two parts, the
+/// third in three, and two units end a tile and begin the next. Two clusters take three units each,
+/// in turn, so that both come first at some tile and last at another.
+fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
+    const SHARING: u32 = 5;
+    // Two blocks of two warpgroups compute a tile. A unit leaves two parts of tiles at most.
+    const WARPGROUPS: usize = 4;
+    const LEFT: usize = 2 * SHARING as usize * WARPGROUPS * 64 * 128;
+    let [m, n, k] = [200, 392, 296];
+    let (a, b) = (integers(21, m * k), integers(22, n * k));
+    let [wanted, a, b] = [rows_by_rows(&a, &b, k), a, b].map(|numbers| halves(&numbers));
+    move |device| {
+        let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
+        let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
+        let nothing = device.zeros::<bf16, 1>([0])?;
+        let mut partials = device.filled_bytes::<f32, 1>([LEFT], 0xff)?;
+        let mut tickets = device.zeros::<u32, 1>([3 * WARPGROUPS])?;
+        let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
+        let (stagger, band) = (1_u32, 1);
+        args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
+        let (whole, share, shared, length) = (1_u32, 3, 15, 5);
+        args.extend([whole, SHARING, share, shared, length].map(Arg::scalar));
+        args.extend([Arg::scalar(1.0_f32), Arg::scalar(0.0_f32)]);
+        args.extend([Arg::global(nothing.slice()), Arg::global(nothing.slice())]);
+        args.extend([Arg::scalar(Activation::None as u32), Arg::global_mut(partials.slice_mut())]);
+        args.push(Arg::global_mut(tickets.slice_mut()));
+        launch(device, &with_options::full::bf16_square_nt::SPEC, Grid::new(2, 2, 1), &args)?;
+        equal(&c.to_vec()?, &wanted)?;
+        ensure!(tickets.to_vec()?.iter().all(|ticket| *ticket == 0), "a counter is not as it was");
+        Ok(())
     }
 }
 

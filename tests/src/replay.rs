@@ -137,6 +137,11 @@ fn fill(
 }
 
 fn bytes(value: i128, scalar: Scalar) -> Vec<u8> {
+    let value = match scalar {
+        Scalar::F32 => i128::from((value as f32).to_bits()),
+        Scalar::F64 => i128::from((value as f64).to_bits()),
+        _ => value,
+    };
     value.to_le_bytes().into_iter().take(scalar.bytes() as usize).collect()
 }
 

@@ -58,7 +58,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
     of(
         "full::*",
         "barrier.sync ",
-        &[4, 5],
+        &[8, 9],
         &[SyncRemoved],
         "Before any thread adds the bias, the warpgroup meets once more: when all have their part of C.",
     ),
