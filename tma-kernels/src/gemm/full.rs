@@ -140,7 +140,7 @@ pub mod with_options {
         x
     }
 
-    /// `plain`, whose sums may be divided among clusters ([`steps_of`]), and become C by way of
+    /// `plain`, whose sums may be divided among clusters (`steps_of`), and become C by way of
     /// `activation(alpha · sum + beta · C + residual + bias)`.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
