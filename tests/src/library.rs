@@ -138,9 +138,9 @@ fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
 }
 
 /// `c = a · bᵀ`, four tiles of five steps. The first is a unit of its own, and five more share the
-/// steps of the others, three each but the last: the second tile and the fourth are in two parts, the
+/// steps of the others, three each: the second tile and the fourth are in two parts, the
 /// third in three, and two units end a tile and begin the next. Two clusters take three units each,
-/// in turn, so that both come first at some tile and last at another.
+/// in turn.
 fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     const SHARING: u32 = 5;
     // Two blocks of two warpgroups compute a tile. A unit leaves two parts of tiles at most.
