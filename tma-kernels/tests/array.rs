@@ -2,17 +2,15 @@
 //! that `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
+mod exact;
+
+use exact::{Element, integers};
 use tma_kernels::gemm::{GemmError, GemmOptions, Matrices, MatricesMut, gemm_array};
 use tma_runtime::prelude::*;
 
-/// -2 to 2, other ones for each matrix: their products, too, are exact.
-fn numbers(matrix: usize, count: usize) -> Vec<bf16> {
-    (0..count).map(|i| bf16::from_f32(((i * 7 + matrix * 3 + i / 11) % 5) as f32 - 2.0)).collect()
-}
-
 fn product(a: &[bf16], b: &[bf16], [m, n, k]: [usize; 3]) -> Vec<bf16> {
-    let element = |i: usize, j: usize| (0..k).map(|x| a[i * k + x].to_f32() * b[x * n + j].to_f32()).sum();
-    (0..m * n).map(|at| bf16::from_f32(element(at / n, at % n))).collect()
+    let element = |i: usize, j: usize| (0..k).map(|x| a[i * k + x].value() * b[x * n + j].value()).sum();
+    (0..m * n).map(|at| Element::of(element(at / n, at % n))).collect()
 }
 
 #[test]
@@ -20,23 +18,24 @@ fn tensors_are_multiplied_wherever_they_are() -> Result<(), GemmError> {
     let device = Device::open()?;
     let [m, n, k] = [72, 136, 88];
     let (mut a, mut b, mut c, mut gaps) = (vec![], vec![], vec![], vec![]);
-    for matrix in 0..5 {
-        a.push(device.tensor(&numbers(matrix, m * k), [m, k])?);
-        gaps.push(device.zeros::<f32, 1>([100 * matrix + 1])?);
-        b.push(device.tensor(&numbers(matrix + 5, k * n), [k, n])?);
+    for matrix in 0..5_u32 {
+        a.push(device.tensor(&integers::<bf16>(matrix, m * k), [m, k])?);
+        gaps.push(device.zeros::<f32, 1>([100 * matrix as usize + 1])?);
+        b.push(device.tensor(&integers::<bf16>(matrix + 5, k * n), [k, n])?);
         // Of C, only a part of each tensor is written.
         c.push(device.filled_bytes::<bf16, 2>([m + 1, n + 8], 0xff)?);
     }
     // In another order, and the first of A twice.
-    let of_a = [4, 0, 3, 0, 1];
-    let from = Matrices::new(&device, &of_a.map(|at| a[at].view()))?;
+    let of_a = [4_u32, 0, 3, 0, 1];
+    let from = Matrices::new(&device, &of_a.map(|at| a[at as usize].view()))?;
     let by = Matrices::new(&device, &b.iter().map(|b| b.view()).collect::<Vec<_>>())?;
     assert_eq!((from.len(), by.is_empty()), (5, false));
     let parts = c.iter_mut().map(|c| c.view_mut().slice([0..m, 0..n]));
     let mut to = MatricesMut::new(&device, parts.collect::<Result<_, _>>()?)?;
     gemm_array(&device, &from, &by, &mut to, GemmOptions::default())?;
-    for (matrix, c) in c.iter().enumerate() {
-        let wanted = product(&numbers(of_a[matrix], m * k), &numbers(matrix + 5, k * n), [m, n, k]);
+    for (matrix, c) in (0_u32..).zip(&c) {
+        let wanted =
+            product(&integers(of_a[matrix as usize], m * k), &integers(matrix + 5, k * n), [m, n, k]);
         for (row, found) in c.to_vec()?.chunks(n + 8).enumerate() {
             let (inside, outside) = found.split_at(if row < m { n } else { 0 });
             assert_eq!(inside, &wanted[(row * n).min(m * n)..][..inside.len()], "row {row} of {matrix}");

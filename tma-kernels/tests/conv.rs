@@ -1,46 +1,11 @@
 //! Convolutions against plain Rust, on the simulator or on the device that `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
+mod exact;
+
+use exact::{Element, integers};
 use tma_kernels::conv::{ConvElement, ConvError, ConvOptions, ConvTile, conv2d};
 use tma_runtime::prelude::*;
-
-/// An element of a test.
-trait Element: ConvElement + PartialEq + std::fmt::Debug {
-    fn of(x: f32) -> Self;
-    fn value(self) -> f32;
-}
-
-impl Element for bf16 {
-    fn of(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-
-    fn value(self) -> f32 {
-        self.to_f32()
-    }
-}
-
-impl Element for f16 {
-    fn of(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-
-    fn value(self) -> f32 {
-        self.to_f32()
-    }
-}
-
-/// -2 to 2, in an order that looks random, and is the same each time. Their sums are exact.
-fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        T::of((state % 5) as f32 - 2.0)
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// What is convolved. Extents are rows and columns.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +48,7 @@ impl Case {
     }
 
     /// The exact sums, by the definition of a convolution.
-    fn sums<T: Element>(&self, images: &[T], filters: &[T]) -> Vec<f32> {
+    fn sums<T: ConvElement + Element>(&self, images: &[T], filters: &[T]) -> Vec<f32> {
         let ([height, width], [rows, columns]) = (self.extents, self.taps);
         let [images, filters] =
             [images, filters].map(|all| all.iter().map(|x| x.value()).collect::<Vec<_>>());
@@ -108,7 +73,7 @@ impl Case {
     }
 
     /// Convolves, and compares with the exact sums and what the options add.
-    fn run<T: Element>(
+    fn run<T: ConvElement + Element>(
         &self,
         device: &Device,
         tile: Option<ConvTile>,
@@ -139,7 +104,7 @@ impl Case {
     }
 
     #[track_caller]
-    fn convolves<T: Element>(&self, tile: ConvTile) {
+    fn convolves<T: ConvElement + Element>(&self, tile: ConvTile) {
         for has_more in [false, true] {
             if let Err(error) = self.run::<T>(&device(), Some(tile), has_more) {
                 panic!("{self:?} by {tile:?}: {error}");

@@ -2,47 +2,11 @@
 //! `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
+mod exact;
+
+use exact::{Element, integers};
 use tma_kernels::gemm::{GemmError, GroupedOptions, Product, Tile, gemm_grouped};
-use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
-
-/// An element of a test: small integers are exact in each type, as are their sums.
-trait Element: Scalar + PartialEq {
-    fn of(x: f32) -> Self;
-    fn value(self) -> f32;
-}
-
-macro_rules! elements {
-    ($($ty:ty: $of:expr, $value:expr;)+) => { $(
-        impl Element for $ty {
-            fn of(x: f32) -> Self {
-                $of(x)
-            }
-
-            fn value(self) -> f32 {
-                $value(self)
-            }
-        }
-    )+ };
-}
-
-elements! {
-    bf16: bf16::from_f32, bf16::to_f32;
-    f16: f16::from_f32, f16::to_f32;
-    f32: |x| x, |x| x;
-}
-
-/// -2 to 2, in an order that looks random, and is the same each time.
-fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        T::of((state % 5) as f32 - 2.0)
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// What stands in C before, and stays in rows that are of no group.
 const BEFORE: f32 = 77.0;

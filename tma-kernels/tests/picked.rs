@@ -2,24 +2,14 @@
 //! or on the device that `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
+mod exact;
+
+use exact::{Element, integers};
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::{
     Activation, Choice, Division, Epilogue, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
 };
-use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
-
-/// -2 to 2, in an order that looks random, and is the same each time.
-fn integers(seed: u32, count: usize) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state % 5) as f32 - 2.0
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// What stands in C before.
 const BEFORE: f32 = 8.0;
@@ -35,13 +25,9 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// Multiplies with beta = 2, and compares every element of C.
-    fn check<AB, C>(&self, device: &Device, of: fn(f32) -> AB, to: fn(f32) -> C) -> Result<(), GemmError>
-    where
-        AB: Product<C>,
-        C: Scalar + PartialEq + std::fmt::Debug,
-    {
+    fn check<AB: Element + Product<C>, C: Element>(&self, device: &Device) -> Result<(), GemmError> {
         let &Case { counts: [of_a, of_b, of_c], mnk: [m, n, k], picked, transposed, choice } = self;
-        let (a, b) = (integers(1, of_a * m * k), integers(2, of_b * n * k));
+        let (a, b) = (integers::<AB>(1, of_a * m * k), integers::<AB>(2, of_b * n * k));
         let products = picked[0].or(picked[1]).or(picked[2]).map_or(of_c, <[u32]>::len);
         let pick = |which: usize, product: usize| picked[which].map_or(product, |all| all[product] as usize);
         let mut wanted = vec![BEFORE; of_c * m * n];
@@ -52,19 +38,18 @@ impl Case<'_> {
                 let (i, j) = (place / n, place % n);
                 let of_a = |x: usize| if transposed[0] { x * m + i } else { i * k + x };
                 let of_b = |x: usize| if transposed[1] { j * k + x } else { x * n + j };
-                let sum: f32 = (0..k).map(|x| a[of_a(x)] * b[of_b(x)]).sum();
+                let sum: f32 = (0..k).map(|x| a[of_a(x)].value() * b[of_b(x)].value()).sum();
                 *c = (sum + 2.0 * BEFORE).max(0.0);
             }
         }
-        let wanted: Vec<C> = wanted.into_iter().map(to).collect();
+        let wanted: Vec<C> = wanted.into_iter().map(C::of).collect();
 
-        let elements = |numbers: &[f32]| numbers.iter().map(|&x| of(x)).collect::<Vec<_>>();
         let shape = |count, rows, columns, turned| {
             if turned { [count, columns, rows] } else { [count, rows, columns] }
         };
-        let a = device.tensor(&elements(&a), shape(of_a, m, k, transposed[0]))?;
-        let b = device.tensor(&elements(&b), shape(of_b, k, n, transposed[1]))?;
-        let mut c = device.tensor(&vec![to(BEFORE); of_c * m * n], [of_c, m, n])?;
+        let a = device.tensor(&a, shape(of_a, m, k, transposed[0]))?;
+        let b = device.tensor(&b, shape(of_b, k, n, transposed[1]))?;
+        let mut c = device.tensor(&vec![C::of(BEFORE); of_c * m * n], [of_c, m, n])?;
         let mut tensors = vec![];
         for picked in picked {
             tensors.push(picked.map(|picked| device.tensor(picked, [picked.len()])).transpose()?);
@@ -107,7 +92,7 @@ fn matrices_are_picked_by_every_tile_and_split() -> Result<(), GemmError> {
                 transposed: NT,
                 choice: Some(Choice { tile, division }),
             };
-            case.check::<bf16, bf16>(&device, bf16::from_f32, bf16::from_f32)?;
+            case.check::<bf16, bf16>(&device)?;
         }
     }
     Ok(())
@@ -124,7 +109,7 @@ fn what_has_no_indices_is_taken_in_its_order() -> Result<(), GemmError> {
                 Case { counts: [2; 3], mnk: [72, 40, 24], picked: [None; 3], transposed, choice: None };
             case.counts[which] = 4;
             case.picked[which] = Some(index);
-            case.check::<f16, f16>(&device, f16::from_f32, f16::from_f32)?;
+            case.check::<f16, f16>(&device)?;
         }
     }
     let case = Case {
@@ -134,9 +119,9 @@ fn what_has_no_indices_is_taken_in_its_order() -> Result<(), GemmError> {
         transposed: NT,
         choice: None,
     };
-    case.check::<bf16, f32>(&device, bf16::from_f32, |x| x)?;
-    case.check::<e4m3, bf16>(&device, e4m3::from_f32, bf16::from_f32)?;
-    case.check::<tf32, f32>(&device, tf32::from_f32, |x| x)
+    case.check::<bf16, f32>(&device)?;
+    case.check::<e4m3, bf16>(&device)?;
+    case.check::<tf32, f32>(&device)
 }
 
 #[test]
@@ -149,7 +134,7 @@ fn without_elements_there_is_nothing_to_do_and_without_k_nothing_is_added() -> R
         ([8, 16, 0], [Some(&[1, 0][..]), Some(&[2, 2][..]), Some(&[0, 2][..])]),
     ] {
         let case = Case { counts: [2, 3, 3], mnk, picked, transposed: NT, choice: None };
-        case.check::<bf16, bf16>(&device, bf16::from_f32, bf16::from_f32)?;
+        case.check::<bf16, bf16>(&device)?;
     }
     Ok(())
 }

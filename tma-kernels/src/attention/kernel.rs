@@ -113,6 +113,21 @@ pub mod forward {
         }
     }
 
+    /// The weights of scores, `exp2(score * scale - top)`, and a thread's sums of them.
+    #[tma_device]
+    fn weigh<const KEYS: u32>(
+        scores: &Accumulator<f32, 64, KEYS>,
+        weights: &mut Accumulator<f32, 64, KEYS>,
+        sums: &mut Rows<f32, 64>,
+        top: &Rows<f32, 64>,
+        scale: f32,
+    ) {
+        for i in unroll(0..scores.len()) {
+            weights[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
+            sums[scores.row(i)] += weights[i];
+        }
+    }
+
     /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
     ///
     /// `top` is first taken as it was before this block. Only if a thread's weights of a row then add up
@@ -127,14 +142,11 @@ pub mod forward {
         shrink: &mut Rows<f32, 64>,
         scale: f32,
     ) -> bool {
-        let mut powers = Accumulator::<f32, 64, KEYS>::zero();
+        let mut weights = Accumulator::<f32, 64, KEYS>::zero();
         let mut sums = Rows::<f32, 64>::filled(0.0);
         let mut rises = FIRST;
         if !FIRST {
-            for i in unroll(0..scores.len()) {
-                powers[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
-                sums[scores.row(i)] += powers[i];
-            }
+            weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
             rises = vote_any(sums[0] > MOST || sums[1] > MOST);
         }
         if rises {
@@ -146,16 +158,13 @@ pub mod forward {
                 total[r] *= shrink[r];
                 sums[r] = 0.0;
             }
-            for i in unroll(0..scores.len()) {
-                powers[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
-                sums[scores.row(i)] += powers[i];
-            }
+            weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
         }
         for r in unroll(0..total.len()) {
             total[r] += sums[r];
         }
         for i in unroll(0..scores.len()) {
-            scores[i] = powers[i];
+            scores[i] = weights[i];
         }
         rises
     }

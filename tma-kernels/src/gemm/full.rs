@@ -12,6 +12,7 @@ use tma_runtime::tma_module;
 pub mod with_options {
     use tma_runtime::prelude::*;
 
+    // A module of kernels sees itself alone, so this is that of `product` once more.
     /// A tile of this block: its batch, first row and first column. Clusters take tiles in bands of
     /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
     /// the L2 cache then holds.

@@ -13,25 +13,23 @@ use tma_runtime::tma_module;
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// A unit of work of this block: batch, split, and its tile's first row and column. Clusters
-    /// take tiles in bands of `group` rows, so that blocks that run at the same time read the same
-    /// parts of A and B, which the L2 cache then holds.
+    /// A tile of this block: its batch, first row and first column. Clusters take tiles in bands of
+    /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
+    /// the L2 cache then holds.
     #[tma_device]
-    fn work<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
+    fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
         down: u32,
         across: u32,
-        splits: u32,
         group: u32,
-    ) -> [u32; 4] {
+    ) -> [u32; 3] {
         let tile = unit % (down * across);
-        let rest = unit / (down * across);
         let first = tile / (group * across) * group;
         let height = min(down - first, group);
         let inside = tile % (group * across);
         let row = (TALL * (first + inside % height) + block_in_cluster().y) * WARPGROUPS * 64;
         let column = (WIDE * (inside / height) + block_in_cluster().x) * N;
-        [rest / splits, rest % splits, row, column]
+        [unit / (down * across), row, column]
     }
 
     /// Nothing but the product.
@@ -151,12 +149,12 @@ pub mod product {
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
                 for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
-                    let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, 1, group);
+                    let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, group);
                     for turn in 0..k.div_ceil(K) {
                         let step = (cluster_idx().x * stagger + turn) % k.div_ceil(K);
                         let slot = producer.acquire();
-                        let of_a = if MN_A { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
-                        let of_b = if MN_B { [at[0], step * K, at[3]] } else { [at[0], at[3], step * K] };
+                        let of_a = if MN_A { [at[0], step * K, at[1]] } else { [at[0], at[1], step * K] };
+                        let of_b = if MN_B { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
                         a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
                         b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
                     }
@@ -170,7 +168,7 @@ pub mod product {
             let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
             let mut consumer = ring.consumer();
             for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
-                let at = work::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, 1, group);
+                let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, group);
                 let mut sum = Accumulator::<SUM, 64, N>::zero();
                 let slot = consumer.wait();
                 let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
@@ -198,7 +196,7 @@ pub mod product {
                     fence_proxy_async();
                     sync_warpgroup();
                     if leader {
-                        c.store([at[0], at[2] + me * 64, at[3] + j * COLS], out);
+                        c.store([at[0], at[1] + me * 64, at[2] + j * COLS], out);
                         bulk_commit_group();
                     }
                 }

@@ -328,8 +328,9 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::map(b).with(options_of_maps),
         Arg::map_mut(c).with(MapOptions { overlap: may_overlap, ..options_of_maps }),
     ];
-    args.extend([m as u32, n as u32, k as u32, stagger, band, batches as u32].map(Arg::scalar));
-    if kernel.params.len() <= args.len() {
+    args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
+    if kernel.params.len() <= args.len() + 1 {
+        args.push(Arg::scalar(batches as u32));
         // `folded` has no use for the last ones.
         args.truncate(kernel.params.len());
         if choose::streams(&problem, choice.tile) {
@@ -353,7 +354,6 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     } else {
         (&mut no_partials, &mut no_tickets)
     };
-    args.pop(); // units are of all batches
     let Units { whole, sharing, share, shared, length, .. } = units;
     args.extend([whole, sharing, share, shared, length].map(|number| Arg::scalar(number as u32)));
     args.extend([

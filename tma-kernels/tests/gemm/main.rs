@@ -4,6 +4,8 @@
 
 mod case;
 mod divided;
+#[path = "../exact/mod.rs"]
+mod exact;
 
 use tma_kernels::gemm::Division::{Parts, Whole};
 use tma_kernels::gemm::folded::halves;
@@ -12,7 +14,8 @@ use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Sums, Tile, gemm};
 use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
 
-use case::{Case, by, device, integers};
+use case::{Case, by, device};
+use exact::integers;
 
 /// Extents that are multiples of no tile, with a rest of K.
 const RAGGED: [usize; 4] = [136, 264, 72, 1];

@@ -70,8 +70,8 @@ pub struct Contestant {
 pub const CONTESTANTS: [Contestant; 4] = [
     Contestant { name: "example", mask: Mask::Full, depths: &[128], queue: example::<false> },
     Contestant { name: "example", mask: Mask::Causal, depths: &[128], queue: example::<true> },
-    Contestant { name: "tma_kernels", mask: Mask::Full, depths: &[64, 128, 256], queue: library::<false> },
-    Contestant { name: "tma_kernels", mask: Mask::Causal, depths: &[64, 128, 256], queue: library::<true> },
+    Contestant { name: "tma_kernels", mask: Mask::Full, depths: &DEPTHS, queue: library::<false> },
+    Contestant { name: "tma_kernels", mask: Mask::Causal, depths: &DEPTHS, queue: library::<true> },
 ];
 
 fn library<const CAUSAL: bool>(stream: &Stream, Heads { q, k, v, o }: &mut Heads) -> anyhow::Result<()> {
@@ -219,8 +219,12 @@ fn run_at(device: &Device, plan: &Plan, queries: usize, lengths: &[usize]) -> an
         let shape = [queries / length, length, depth];
         let meant =
             |kernel: &&Contestant| kernel.depths.contains(&depth) && name(kernel).contains(&plan.only);
+        let mut contestants = CONTESTANTS.iter().filter(meant).peekable();
+        if contestants.peek().is_none() {
+            continue;
+        }
         let mut tensors = Heads::new(device, shape)?;
-        for contestant in CONTESTANTS.iter().filter(meant) {
+        for contestant in contestants {
             let name = name(contestant);
             if let Some(launches) = plan.launches {
                 (0..launches).try_for_each(|_| tensors.queue(contestant, &stream))?;
