@@ -1,5 +1,5 @@
-//! The kernels of `tma-kernels`, each on a small problem with ragged extents, by so few clusters that
-//! each computes several tiles and goes round its ring more than once, against plain Rust. For
+//! The kernels of `tma-kernels`, each on a small problem with ragged extents, by so few clusters
+//! that each computes several tiles and goes round its ring more than once, against plain Rust. For
 //! mutation: the package's own tests try every instance.
 
 use anyhow::ensure;
@@ -75,9 +75,10 @@ fn of_one_cluster(
     }
 }
 
-/// `c = a · bᵀ` by a single cluster, with one to five steps a tile, and a ring of six stages. The last
-/// two tiles are those of different warpgroups: which stage the one before the last releases last, for
-/// `drain` to wait for, differs with the steps. With five steps it goes round the ring five times.
+/// `c = a · bᵀ` by a single cluster, with one to five steps a tile, and a ring of six stages. The
+/// last two tiles are those of different warpgroups: which stage the one before the last releases
+/// last, for `drain` to wait for, differs with the steps. With five steps it goes round the ring
+/// five times.
 fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
     let kernel = &alternating::turns::bf16_turns128_nt::SPEC;
     let extents = [[200, 264, 40], [200, 264, 72], [200, 264, 136], [200, 264, 200], [200, 648, 264]];
@@ -138,9 +139,8 @@ fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
 }
 
 /// `c = a · bᵀ`, four tiles of five steps. The first is a unit of its own, and five more share the
-/// steps of the others, three each: the second tile and the fourth are in two parts, the
-/// third in three, and two units end a tile and begin the next. Two clusters take three units each,
-/// in turn.
+/// steps of the others, three each: the second tile and the fourth are in two parts, the third in
+/// three, and two units end a tile and begin the next. Two clusters take three units each, in turn.
 fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     const SHARING: u32 = 5;
     // Two blocks of two warpgroups compute a tile. A unit leaves two parts of tiles at most.
@@ -264,8 +264,8 @@ fn near(found: &[bf16], wanted: &[f32]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two heads with the same keys, by a block that goes from tile to tile: with several blocks of keys,
-/// and with one, so that tiles follow each other at once.
+/// Two heads with the same keys, by a block that goes from tile to tile: with several blocks of
+/// keys, and with one, so that tiles follow each other at once.
 fn attended() -> impl Fn(&Device) -> anyhow::Result<()> {
     let both = [300, 100].map(of_keys);
     move |device| both.iter().try_for_each(|attended| attended(device))
@@ -317,8 +317,8 @@ fn of_sequences(starts: [u32; 4]) -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Filters of 3 × 3 and a bias over two padded images of 9 × 7 pixels: six tiles, which three blocks
-/// of the simulator's four compute.
+/// Filters of 3 × 3 and a bias over two padded images of 9 × 7 pixels: six tiles, which three
+/// blocks of the simulator's four compute.
 fn convolved() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [images, height, width, channels, filters] = [2, 9, 7, 40, 264];
     let input = integers(12, images * height * width * channels);

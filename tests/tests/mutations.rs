@@ -41,10 +41,10 @@ const LIBRARY_STEP: usize = 40;
 const PAGE: &str = "mutations.md";
 const PAGE_OF_LIBRARY: &str = "mutations-library.md";
 
-/// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds. `library`
-/// asks for the mutants of the kernels of `tma-kernels`, `library/` and the beginning of a name for
-/// those of some of them, `none` for the kernels as they are, and any other value for the mutants of
-/// the kernels whose names begin so.
+/// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds.
+/// `library` asks for the mutants of the kernels of `tma-kernels`, `library/` and the beginning of
+/// a name for those of some of them, `none` for the kernels as they are, and any other value for
+/// the mutants of the kernels whose names begin so.
 const MUTATIONS: &str = "TMA_MUTATIONS";
 
 #[test]

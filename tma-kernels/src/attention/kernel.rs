@@ -17,8 +17,8 @@ pub mod forward {
     /// maxima has to be a number.
     const NOTHING: f32 = -1e30;
 
-    /// The greatest sum of a thread's weights of one row and block for which the row's maximum stays as
-    /// it is. No weight is greater than that sum, so an `f16` holds each of them.
+    /// The greatest sum of a thread's weights of one row and block for which the row's maximum
+    /// stays as it is. No weight is greater than that sum, so an `f16` holds each of them.
     const MOST: f32 = 1024.0;
 
     /// Where a sequence of the batch begins along its tensor, and how long it is.
@@ -32,9 +32,9 @@ pub mod forward {
         }
     }
 
-    /// The tile that a block works on next: twice its unit, and one more for the second of a unit. With
-    /// a causal mask a unit is the n-th tile of queries from the end and the n-th from the beginning,
-    /// which see as many keys together as those of any other unit. Else it is a tile.
+    /// The tile that a block works on next: twice its unit, and one more for the second of a unit.
+    /// With a causal mask a unit is the n-th tile of queries from the end and the n-th from the
+    /// beginning, which see as many keys together as those of any other unit. Else it is a tile.
     #[tma_device]
     fn following<const CAUSAL: bool>(at: u32, tiles: u32) -> u32 {
         let short = at / 2 % tiles.div_ceil(2);
@@ -89,9 +89,9 @@ pub mod forward {
         (max(sight::<CAUSAL>(row + QUERIES - 1, queries, keys), 1) as u32).div_ceil(KEYS)
     }
 
-    /// Hides the scores of keys that a query does not see, in a block of keys that begins at `first`.
-    /// The first of the warpgroup's queries sees `sight` keys, and if there is a mask each one after it
-    /// one more, up to all `keys`.
+    /// Hides the scores of keys that a query does not see, in a block of keys that begins at
+    /// `first`. The first of the warpgroup's queries sees `sight` keys, and if there is a mask each
+    /// one after it one more, up to all `keys`.
     #[tma_device]
     fn hide<const KEYS: u32, const CAUSAL: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
@@ -130,10 +130,10 @@ pub mod forward {
 
     /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
     ///
-    /// `top` is first taken as it was before this block. Only if a thread's weights of a row then add up
-    /// to more than [`MOST`], and in the `FIRST` block of a row, is the block's maximum computed: `top`
-    /// rises to it, and the weights are computed with that. In this case the result is true, and sums of
-    /// earlier blocks have to be multiplied by `shrink`.
+    /// `top` is first taken as it was before this block. Only if a thread's weights of a row then
+    /// add up to more than [`MOST`], and in the `FIRST` block of a row, is the block's maximum
+    /// computed: `top` rises to it, and the weights are computed with that. In this case the result
+    /// is true, and sums of earlier blocks have to be multiplied by `shrink`.
     #[tma_device]
     fn softmax<const KEYS: u32, const FIRST: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
@@ -361,7 +361,8 @@ pub mod forward {
                     let batch = if RAGGED { 0 } else { here[0] / heads };
                     let head = here[0] % heads;
                     let to = row;
-                    // Read again with a mask, where registers are too few to keep it through the loop.
+                    // Read again with a mask, where registers are too few to keep it through the
+                    // loop.
                     let of_o = if CAUSAL {
                         sequence::<RAGGED>(starts_q, here[0] / heads, all_queries)
                     } else {

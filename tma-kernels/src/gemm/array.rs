@@ -16,8 +16,8 @@ const UNIT: u64 = 16;
 /// Matrices of the same shape and strides that are tensors of their own: A or B of [`gemm_array`].
 ///
 /// Other libraries take an array of addresses here. This is a tensor from the first matrix to the
-/// last, whose matrices begin at multiples of a distance that all addresses have in common, and which
-/// of them are meant: numbers on the device. Nothing else of that memory is read.
+/// last, whose matrices begin at multiples of a distance that all addresses have in common, and
+/// which of them are meant: numbers on the device. Nothing else of that memory is read.
 #[derive(Debug)]
 pub struct Matrices<'a, T> {
     span: TensorView<'a, T, 3>,
@@ -29,13 +29,13 @@ impl<'a, T: Scalar> Matrices<'a, T> {
     ///
     /// # Errors
     ///
-    /// `TMA0565` if they differ in shape, strides or device, do not begin at multiples of 16 bytes, or
-    /// are too far apart; [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    /// `TMA0565` if they differ in shape, strides or device, do not begin at multiples of 16 bytes,
+    /// or are too far apart; [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
     pub fn new(device: &Device, matrices: &[TensorView<'a, T, 2>]) -> Result<Self, GemmError> {
         let matrices: Vec<_> = matrices.iter().map(Matrix::of).collect();
         let Span { address, shape, strides, places } = Span::of::<T>(device, &matrices)?;
-        // SAFETY: of this view, launches below read the matrices at `places` alone, which are tensors
-        // that are borrowed for 'a.
+        // SAFETY: of this view, launches below read the matrices at `places` alone, which are
+        // tensors that are borrowed for 'a.
         let span = unsafe { TensorView::from_raw(device, address, shape, strides) };
         Ok(Self { span, places: device.tensor(&places, [places.len()])? })
     }
@@ -67,8 +67,8 @@ impl<'a, T: Scalar> MatricesMut<'a, T> {
     pub fn new(device: &Device, matrices: Vec<TensorViewMut<'a, T, 2>>) -> Result<Self, GemmError> {
         let matrices: Vec<_> = matrices.iter().map(|matrix| Matrix::of(&matrix.as_view())).collect();
         let Span { address, shape, strides, places } = Span::of::<T>(device, &matrices)?;
-        // SAFETY: of this view, launches below write the matrices at `places` alone, which are tensors
-        // that are borrowed mutably for 'a, and by nobody else.
+        // SAFETY: of this view, launches below write the matrices at `places` alone, which are
+        // tensors that are borrowed mutably for 'a, and by nobody else.
         let span = unsafe { TensorViewMut::from_raw(device, address, shape, strides) };
         Ok(Self { span, places: device.tensor(&places, [places.len()])? })
     }

@@ -49,9 +49,9 @@ pub enum Division {
     Whole,
     /// Each tile into so many parts: for fewer tiles than half of the clusters that run at a time.
     Parts(u32),
-    /// Clusters compute whole tiles while there are at least two rounds of them left, and then share
-    /// the steps of the others evenly, wherever tiles begin and end. Also known as stream-K (Osama et
-    /// al., arXiv 2301.03598).
+    /// Clusters compute whole tiles while there are at least two rounds of them left, and then
+    /// share the steps of the others evenly, wherever tiles begin and end. Also known as stream-K
+    /// (Osama et al., arXiv 2301.03598).
     Even,
 }
 
@@ -188,7 +188,8 @@ pub(crate) const BAND: usize = 8;
 /// More parts of a tile than these were never faster.
 const MOST_PARTS: usize = 8;
 
-/// Nanoseconds that it takes to exchange sums of 128 × 256 elements where clusters share steps evenly.
+/// Nanoseconds that it takes to exchange sums of 128 × 256 elements where clusters share steps
+/// evenly.
 const EVEN: f64 = 8000.0;
 
 /// How much longer shared steps take then if the L2 cache does not hold A and B: clusters are at
@@ -248,8 +249,8 @@ pub(crate) fn streams(problem: &Problem, tile: Tile) -> bool {
 }
 
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
-/// whether sums are divided; `None` if there is none. Tiles are cut into parts only if all parts run
-/// at the same time.
+/// whether sums are divided; `None` if there is none. Tiles are cut into parts only if all parts
+/// run at the same time.
 pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {

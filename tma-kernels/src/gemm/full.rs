@@ -32,9 +32,9 @@ pub mod with_options {
         [unit / (down * across), row, column]
     }
 
-    /// The steps of a unit of work: the first, and the one after the last. The first `whole` units are
-    /// a tile each. The others share the steps of all other tiles, `in_all` laid end to end, of which
-    /// each has `share`, and a tile takes up `length`.
+    /// The steps of a unit of work: the first, and the one after the last. The first `whole` units
+    /// are a tile each. The others share the steps of all other tiles, `in_all` laid end to end, of
+    /// which each has `share`, and a tile takes up `length`.
     #[tma_device]
     fn steps_of(unit: u32, whole: u32, share: u32, in_all: u32, length: u32) -> [u32; 2] {
         if unit < whole {
@@ -45,8 +45,9 @@ pub mod with_options {
         }
     }
 
-    /// Where the unit that is the `n`-th to share steps leaves its sums of the tile that begins at step
-    /// `before`. It leaves at most two: of the tile in which it begins, and of one in which it ends.
+    /// Where the unit that is the `n`-th to share steps leaves its sums of the tile that begins at
+    /// step `before`. It leaves at most two: of the tile in which it begins, and of one in which it
+    /// ends.
     #[tma_device]
     fn left_at(n: u32, before: u32, share: u32, sharing: u32) -> u32 {
         if n * share < before { sharing + n } else { n }
@@ -61,7 +62,7 @@ pub mod with_options {
         }
     }
 
-    /// Adds what another block left in `slot`.
+    /// Adds the sums that were left in `slot`.
     #[tma_device]
     fn add<const N: u32>(sum: &mut Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
         let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
@@ -330,8 +331,8 @@ pub mod with_options {
                         let counter = (tile - whole) * every + own;
                         let mut came = 0;
                         if parts == 2 {
-                            // Of two, the last one need not leave its own: they may be added in either
-                            // order.
+                            // Of two, the last one need not leave its own: they may be added in
+                            // either order.
                             sync_warpgroup(); // all have read the ticket before this one
                             if leader {
                                 ticket.set(me, tickets.atomic_add(counter, 0));

@@ -97,8 +97,8 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub sums: Sums,
     /// The kernel's tile, and how sums are divided; by default [`choose`](choose::choose) chooses.
     pub choice: Option<Choice>,
-    /// Memory for products whose sums are divided among clusters. Without it, such a product allocates
-    /// its own and waits when that is freed.
+    /// Memory for products whose sums are divided among clusters. Without it, such a product
+    /// allocates its own and waits when that is freed.
     pub workspace: Option<&'a mut Workspace>,
 }
 

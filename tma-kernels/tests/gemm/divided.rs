@@ -23,8 +23,8 @@ fn sums_are_split_among_blocks() {
     Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
 }
 
-/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer. With
-/// more tiles, clusters compute whole ones first.
+/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer.
+/// With more tiles, clusters compute whole ones first.
 #[test]
 fn clusters_compute_several_tiles_and_share_steps() {
     let blocks = device().multiprocessors() as usize;

@@ -33,8 +33,8 @@ pub struct MapOptions {
     pub element_strides: [u32; MAX_RANK],
     /// The bounding box of an im2col map's pixels; only those have one.
     pub corners: Option<Corners>,
-    /// Whether elements of a tensor that the kernel writes may share memory. Which of several stores to
-    /// an address is last is then up to the kernel. Without it, such a tensor is
+    /// Whether elements of a tensor that the kernel writes may share memory. Which of several
+    /// stores to an address is last is then up to the kernel. Without it, such a tensor is
     /// [`MapError::Overlap`](crate::MapError::Overlap).
     pub overlap: bool,
 }

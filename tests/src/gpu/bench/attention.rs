@@ -1,8 +1,8 @@
 //! Attention, forward, by the kernels of this repository. Its rivals are no libraries of functions:
 //! `tests/rivals` starts them, and asks this program for [slices in turn](super::serve).
 //!
-//! Queries, keys and values are `bf16`, normally distributed. In all there are 16 × 16384 queries, of
-//! one sequence or of several.
+//! Queries, keys and values are `bf16`, normally distributed. In all there are 16 × 16384 queries,
+//! of one sequence or of several.
 
 use anyhow::ensure;
 use serde_json::json;

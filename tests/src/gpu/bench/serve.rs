@@ -2,9 +2,9 @@
 //! kernels here, a line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`, or
-//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`. The answer is a JSON line, with `tflops` and the state of
-//! the GPU, or with `error`. What a line names is made at its first slice, and kept until another
-//! is named.
+//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`. The answer is a JSON
+//! line, with `tflops` and the state of the GPU, or with `error`. What a line names is made at its
+//! first slice, and kept until another is named.
 
 use std::io::{BufRead, Write};
 

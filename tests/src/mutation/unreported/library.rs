@@ -1,4 +1,5 @@
-//! Those of the kernels of `tma-kernels`, of the instances that [`library`](crate::library) launches.
+//! Those of the kernels of `tma-kernels`, of the instances that [`library`](crate::library)
+//! launches.
 
 use super::Unreported;
 use super::kinds::{
