@@ -171,11 +171,12 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster: its second
-/// warpgroups have none of the rows of the first tile and of the fifth.
+/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster. Its blocks are
+/// side by side in the first group and the last, and above each other in the others. A second
+/// warpgroup has none of the rows of the first group, nor of the fourth in the lower block.
 fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
     const ENDS: [u32; 5] = [5, 5, 205, 335, 405];
-    let [m, n, k] = [405, 136, 328];
+    let [m, n, k] = [405, 264, 328];
     let (a, b) = (integers(3, m * k), integers(4, ENDS.len() * n * k));
     let mut wanted = vec![];
     for (group, end) in ENDS.iter().enumerate() {
@@ -188,15 +189,19 @@ fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
         let ends = device.tensor(&ENDS, [ENDS.len()])?;
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
         let mut maps = MapWorkspace::new(device, 2)?;
+        let mut ended = device.zeros::<u64, 1>([1])?;
         let mut args = vec![
             Arg::map(a.view()),
+            Arg::map(a.view()),
+            Arg::map(b.view()),
             Arg::map(b.view()),
             Arg::map_mut(c.view_mut()),
             Arg::global_mut(maps.slice_mut()),
             Arg::global(ends.slice()),
+            Arg::global_mut(ended.slice_mut()),
         ];
         args.extend([ENDS.len(), m, n, k].map(|number| Arg::scalar(number as u32)));
-        launch(device, &grouped::rows::bf16_beside_nt::SPEC, Grid::new(2, 1, 1), &args)?;
+        launch(device, &grouped::rows::bf16_pair_nt::SPEC, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
 }

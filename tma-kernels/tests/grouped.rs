@@ -5,7 +5,7 @@
 mod exact;
 
 use exact::{Element, integers};
-use tma_kernels::gemm::{GemmError, GroupedOptions, Product, Tile, gemm_grouped};
+use tma_kernels::gemm::{GemmError, GroupedOptions, GroupedWorkspace, Product, Tile, gemm_grouped};
 use tma_runtime::prelude::*;
 
 /// What stands in C before, and stays in rows that are of no group.
@@ -46,7 +46,7 @@ impl Case<'_> {
         let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, of_b)?);
         let ends = device.tensor(&ends, [rows.len()])?;
         let mut c = device.tensor(&vec![C::of(BEFORE); m * n], [m, n])?;
-        gemm_grouped(device, &a, &b, &ends, &mut c, GroupedOptions { transpose_b, tile, maps: None })?;
+        gemm_grouped(device, &a, &b, &ends, &mut c, GroupedOptions { transpose_b, tile, workspace: None })?;
         let found = c.to_vec()?;
         if let Some(i) = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
             let (row, column) = (i / n, i % n);
@@ -72,6 +72,33 @@ fn ragged_groups_are_multiplied_by_every_tile() -> Result<(), GemmError> {
         }
         let case = Case { rows: &[70, 3, 129], behind: 7, nk: [264, 64], transpose_b: true, tile };
         case.check::<f16, f32>(&device)?;
+    }
+    Ok(())
+}
+
+/// With odd and even numbers of columns and rows of tiles, and more columns than rows.
+#[test]
+fn many_columns_of_tiles_are_multiplied() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    for (tile, columns) in [(Tile::Pair, 256), (Tile::Beside, 128)] {
+        for n in [9 * columns + 8, 10 * columns] {
+            for rows in [300, 256, 90] {
+                let nk = [n, 8];
+                let case = Case { rows: &[rows, 3], behind: 0, nk, transpose_b: true, tile: Some(tile) };
+                case.check::<bf16, bf16>(&device)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Clusters of which some have a tile meet at its end.
+#[test]
+fn long_sums_are_multiplied() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    for tile in TILES.map(Some) {
+        Case { rows: &[257, 5], behind: 1, nk: [24, 2056], transpose_b: false, tile }
+            .check::<bf16, f32>(&device)?;
     }
     Ok(())
 }
@@ -114,14 +141,14 @@ fn results_are_the_same_under_every_seed() {
 #[test]
 fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
     let device = Device::open()?;
-    let mut maps = MapWorkspace::new(&device, device.multiprocessors() as usize)?;
+    let mut workspace = GroupedWorkspace::new(&device)?;
     let (a, b) = (integers::<bf16>(1, 80 * 16), integers::<bf16>(2, 2 * 16 * 8));
     let (a, b) = (device.tensor(&a, [80, 16])?, device.tensor(&b, [2, 16, 8])?);
     let mut results = vec![];
     for end in [33_u32, 34, 33] {
         let ends = device.tensor(&[end, 80], [2])?;
         let mut c = device.zeros::<f32, 2>([80, 8])?;
-        let options = GroupedOptions { maps: Some(&mut maps), ..GroupedOptions::default() };
+        let options = GroupedOptions { workspace: Some(&mut workspace), ..GroupedOptions::default() };
         gemm_grouped(&device, &a, &b, &ends, &mut c, options)?;
         results.push(c.to_vec()?);
     }

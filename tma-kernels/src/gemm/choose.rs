@@ -182,6 +182,9 @@ const LAUNCH: f64 = 1000.0;
 /// Nanoseconds of multiplying after which the chip is as slow as it gets.
 const LONG: f64 = 150_000.0;
 
+/// Nanoseconds of a product from which on it gains if all blocks begin together.
+const TOGETHER: f64 = 350_000.0;
+
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
 pub(crate) const BAND: usize = 8;
 
@@ -240,12 +243,16 @@ pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
     if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
 }
 
-/// Whether blocks without clusters read each part of a B once that is much larger than the L2 cache.
-/// Such a kernel begins when the one before has ended: its blocks are then spread evenly over the
-/// chip, which is worth more than an early beginning (docs/gemm.md, "The next launch begins early").
-pub(crate) fn streams(problem: &Problem, tile: Tile) -> bool {
-    let facts = tile.facts();
-    facts.blocks() == 1 && problem.extents[0] <= facts.extents()[0] && problem.bytes_of_b() > 2.0 * L2
+/// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch begins
+/// early"): it saves a microsecond, but blocks then begin one after the other, and further apart.
+///
+/// Long products are faster if all their blocks begin together; and those without clusters that read
+/// each part of a B once that is much larger than the L2 cache if they are spread evenly over the chip.
+pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
+    let facts = choice.tile.facts();
+    let streams =
+        facts.blocks() == 1 && problem.extents[0] <= facts.extents()[0] && problem.bytes_of_b() > 2.0 * L2;
+    !streams && nanoseconds(problem, choice, multiprocessors) < TOGETHER
 }
 
 /// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
@@ -345,12 +352,17 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_a_large_matrix_once_streams() {
-        let streams = |extents, tile| streams(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
-        assert!(streams([64, 14336, 4096], Tile::Low128) && streams([16, 8192, 8192], Tile::Low64));
-        assert!(!streams([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
-        assert!(!streams([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
-        assert!(!streams([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
+    fn long_products_and_streams_do_not_begin_early() {
+        let early = |extents, tile| {
+            let problem = Problem { extents, batches: 1, bytes: [2, 2] };
+            begins_early(&problem, Choice { tile, division: Whole }, 132)
+        };
+        assert!(!early([64, 14336, 4096], Tile::Low128) && !early([16, 8192, 8192], Tile::Low64));
+        assert!(early([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
+        assert!(early([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
+        assert!(early([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
+        assert!(early([4096, 4096, 4096], Tile::Pair) && early([8192, 8192, 1024], Tile::Turns176));
+        assert!(!early([4096, 14336, 4096], Tile::Pair) && !early([4096, 4096, 16384], Tile::Pair));
     }
 
     #[test]

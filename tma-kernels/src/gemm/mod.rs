@@ -35,7 +35,7 @@ pub use array::{Matrices, MatricesMut, gemm_array};
 pub use choose::{Choice, Division, Tile};
 pub use epilogue::Epilogue;
 pub use error::GemmError;
-pub use grouped::{GroupedOptions, gemm_grouped};
+pub use grouped::{GroupedOptions, GroupedWorkspace, gemm_grouped};
 pub use picked::{Indices, gemm_picked};
 pub use scaled::{Promoted, Scales, gemm_scaled};
 pub use types::Product;
@@ -319,6 +319,16 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let clusters = units.len().div_ceil(rounds) as u32;
     let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
 
+    let is_early = choose::begins_early(&problem, choice, device.multiprocessors());
+    let launch_chosen = |args: &[Arg<'_>]| {
+        let launched = if is_early {
+            launch(&dependent(on), kernel, grid, args)
+        } else {
+            launch(on, kernel, grid, args)
+        };
+        Ok(launched?)
+    };
+
     let down = m.div_ceil(facts.extents()[0]);
     let band = choose::BAND.min(down) as u32;
     let stagger = choose::stagger(&problem, choice.tile);
@@ -333,10 +343,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         args.push(Arg::scalar(batches as u32));
         // `folded` has no use for the last ones.
         args.truncate(kernel.params.len());
-        if choose::streams(&problem, choice.tile) {
-            return Ok(launch(on, kernel, grid, &args)?);
-        }
-        return Ok(launch(&dependent(on), kernel, grid, &args)?);
+        return launch_chosen(&args);
     }
 
     let nothing = device.zeros::<C, 1>([0])?;
@@ -366,5 +373,5 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::global_mut(tickets.slice_mut()),
     ]);
     args.extend(epilogue.into_iter().flat_map(Epilogue::into_arguments));
-    Ok(launch(&dependent(on), kernel, grid, &args)?)
+    launch_chosen(&args)
 }

@@ -4,7 +4,7 @@
 
 use anyhow::ensure;
 use serde_json::json;
-use tma_kernels::gemm::{GroupedOptions, Scales, gemm_grouped, gemm_scaled};
+use tma_kernels::gemm::{GroupedOptions, GroupedWorkspace, Scales, gemm_grouped, gemm_scaled};
 use tma_runtime::prelude::*;
 
 use super::measure::{Plan, Spread};
@@ -104,7 +104,7 @@ fn groups(device: &Device, [groups, n, k]: [usize; 3]) -> anyhow::Result<Task> {
     let of_device = ends.iter().map(|&end| u32::try_from(end)).collect::<Result<Vec<_>, _>>()?;
     let of_device = device.tensor(&of_device, [groups])?;
     let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-    let mut maps = MapWorkspace::new(device, device.multiprocessors() as usize)?;
+    let mut workspace = GroupedWorkspace::new(device)?;
     let options = GroupedOptions { transpose_b: true, ..GroupedOptions::default() };
     gemm_grouped(device, &a, &b, &of_device, &mut c, options)?;
     compare(&c.to_vec()?, n, |row, column| {
@@ -113,8 +113,11 @@ fn groups(device: &Device, [groups, n, k]: [usize; 3]) -> anyhow::Result<Task> {
         x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum()
     })?;
     let multiply = Box::new(move |stream: &Stream| {
-        let options =
-            GroupedOptions { transpose_b: true, maps: Some(&mut maps), ..GroupedOptions::default() };
+        let options = GroupedOptions {
+            transpose_b: true,
+            workspace: Some(&mut workspace),
+            ..GroupedOptions::default()
+        };
         Ok(gemm_grouped(stream, &a, &b, &of_device, &mut c, options)?)
     });
     Ok(Task { multiply, operations: 2.0 * (m * n * k) as f64 })

@@ -9,6 +9,9 @@ use tma_runtime::tma_module;
 /// the next group and not stored: the map that C is stored through ends with the group. A warp makes
 /// that map, and stores; another one loads. Two warpgroups multiply 64 × `N` elements each,
 /// and leave out what is wholly behind the group.
+///
+/// A cluster's two blocks of 128 × `N` lie side by side or, if `TALL`, above each other while a group
+/// has rows for both. They share what they load of A, or of B.
 #[tma_module]
 pub mod grouped {
     use tma_runtime::prelude::*;
@@ -16,15 +19,32 @@ pub mod grouped {
     /// More groups would not fit in shared memory.
     const MOST_GROUPS: u32 = 512;
 
+    /// Clusters meet after tiles of as many steps: after shorter ones they would only lose time.
+    const LONG: u32 = 32;
+
+    /// A tile counts as ended so many steps before its end: others know of it when they come to theirs.
+    const COUNTED: u32 = 12;
+
+    /// So many steps before the end a cluster first looks who has come, and goes on without waiting.
+    const LOOKED: u32 = 4;
+
+    /// Clusters' tiles of a group of so many rows, of which `across` blocks are side by side.
+    #[tma_device]
+    fn units_of<const TALL: bool>(rows: u32, across: u32) -> u32 {
+        let down = rows.div_ceil(128);
+        let tall = if TALL { down / 2 } else { 0 };
+        tall * across + (down - 2 * tall) * across.div_ceil(2)
+    }
+
     /// Goes on to the group of `unit`: `at` has the group, its first unit and its first row. With
     /// `WHOLE` all lanes of the warp call it, and what is read becomes a uniform register.
     #[tma_device]
-    fn seek<const WHOLE: bool>(
+    fn seek<const WHOLE: bool, const TALL: bool>(
         at: &mut [u32; 3],
         unit: u32,
         groups: u32,
         ends: SharedArray<u32, MOST_GROUPS>,
-        extents: [u32; 2],
+        across: u32,
     ) -> u32 {
         let mut end = 0;
         while at[0] < groups {
@@ -32,7 +52,7 @@ pub mod grouped {
             if WHOLE {
                 end = warp_reduce_max(end);
             }
-            let units = (end - at[2]).div_ceil(extents[0]) * extents[1];
+            let units = units_of::<TALL>(end - at[2], across);
             if unit - at[1] < units {
                 break;
             }
@@ -43,42 +63,73 @@ pub mod grouped {
         end
     }
 
-    /// Row and column of the cluster's tile, in tiles. Each column of tiles begins one further down:
-    /// else those that end early, at the group's end, would always be the same cluster's.
+    /// The first row and the first column, within the group, of this block's part of the cluster's tile
+    /// `inside`; and 1 if the cluster's blocks lie side by side. All tiles of two columns of blocks come
+    /// before those of the next two.
     #[tma_device]
-    fn place(inside: u32, down: u32) -> [u32; 2] {
-        [(inside + inside / down) % down, inside / down]
+    fn place<const N: u32, const TALL: bool>(inside: u32, rows: u32, across: u32) -> [u32; 3] {
+        let down = rows.div_ceil(128);
+        let tall = down / 2;
+        let two = inside / down;
+        let i = inside % down;
+        let me = block_in_cluster().y;
+        if TALL && i < tall * min(across - 2 * two, 2) {
+            [(i % tall * 2 + me) * 128, (2 * two + i / tall) * N, 0]
+        } else {
+            // If `TALL`, it is the group's last row. Otherwise each two columns begin one row further
+            // down: else tiles at the group's end, which take less time, would always be the same
+            // cluster's.
+            let row = if TALL { down - 1 } else { (i + two) % down };
+            [row * 128, (2 * two + me) * N, 1]
+        }
+    }
+
+    /// Waits until clusters have come to the end of `goal` tiles, but only for so many looks; `seen` is
+    /// what an earlier look has seen. Clusters that begin a round together read the same parts of A and
+    /// B, which the L2 cache then holds. No result depends on it.
+    ///
+    /// The lower half of `ended` counts tiles, and the upper half clusters that have none left.
+    #[tma_device]
+    fn meet(ended: Global<u64>, seen: u32, goal: u32, looks: u32) {
+        let mut seen = seen;
+        for _ in 0..looks {
+            if seen >= goal {
+                break;
+            }
+            seen = ended.atomic_add(0, 0) as u32;
+        }
     }
 
     /// Rows after the last group are not written.
-    #[tma_kernel(threads = 384, cluster = [WIDE, TALL], unchecked, instances(
+    #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
         (AB, C, COLS) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), bf16_f32 = (bf16, f32, 32), f16_f32 = (f16, f32, 32)],
-        (WIDE, TALL, N, STAGES, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
-            pair_nt = (1, 2, 256, 4, 128, false, 256, 64, 128),
-            pair_nn = (1, 2, 256, 4, 128, true, 64, 256, 32),
-            beside_nt = (2, 1, 128, 6, 64, false, 128, 64, 128),
-            beside_nn = (2, 1, 128, 6, 64, true, 64, 128, 64),
+        (TALL, N, STAGES, MN_B, ROWS_B, COLS_B, HALF_B) in [
+            pair_nt = (true, 256, 4, false, 256, 64, 128),
+            pair_nn = (true, 256, 4, true, 64, 256, 32),
+            beside_nt = (false, 128, 6, false, 128, 64, 64),
+            beside_nn = (false, 128, 6, true, 64, 128, 32),
         ];
     ))]
     pub fn rows<
         AB,
         C,
         const COLS: u32,
-        const WIDE: u32,
-        const TALL: u32,
+        const TALL: bool,
         const N: u32,
         const STAGES: u32,
-        const SLICE_A: u32,
         const MN_B: bool,
         const ROWS_B: u32,
         const COLS_B: u32,
-        const SLICE_B: u32,
+        const HALF_B: u32,
     >(
-        a: TensorMap<Tile<AB, Shape2<SLICE_A, 64>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, COLS_B>, Swizzle128>>,
+        a: TensorMap<Tile<AB, Shape2<128, 64>, Swizzle128>>,
+        a_half: TensorMap<Tile<AB, Shape2<64, 64>, Swizzle128>>,
+        b: TensorMap<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>>,
+        b_half: TensorMap<Tile<AB, Shape3<1, HALF_B, COLS_B>, Swizzle128>>,
         c: TensorMap<Tile<C, Shape2<64, COLS>, Swizzle128>>,
         maps: Maps<Tile<C, Shape2<64, COLS>, Swizzle128>>,
         row_ends: Global<u32>,
+        ended: Global<u64>,
         groups: u32,
         m: u32,
         n: u32,
@@ -101,9 +152,13 @@ pub mod grouped {
         let filled: Stages<Barrier, 4> = shared();
         let stored: Stages<Barrier, 4> = shared();
         if thread_idx().x == 0 {
-            a.prefetch_descriptor();
+            a_half.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WIDE * TALL * 8); // each warp that multiplies, in both blocks
+            if TALL {
+                a.prefetch_descriptor();
+                b_half.prefetch_descriptor();
+            }
+            ring.init(2 * 8); // each warp that multiplies, in both blocks
             known.init(32);
             for i in 0..4 {
                 filled[i].init(128);
@@ -113,9 +168,9 @@ pub mod grouped {
         }
         sync_cluster();
 
-        let across = n.div_ceil(WIDE * N);
+        let across = n.div_ceil(N);
         let steps = k.div_ceil(64);
-        let clusters = grid_dim().x / WIDE;
+        let clusters = grid_dim().x;
         let mut at = [0u32; 3];
         let mut unit = cluster_idx().x;
         if warpgroup_idx() == 0 {
@@ -123,27 +178,46 @@ pub mod grouped {
             if warp_idx() == 0 {
                 known.wait(0);
                 if elect_one() {
+                    let meets = block_in_cluster().y == 0 && steps >= LONG;
+                    let mut seen = 0u32;
                     let mut producer = ring.producer();
                     loop {
-                        let end = seek::<false>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                        let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
                         if at[0] == groups {
                             break;
                         }
-                        let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
-                        let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128;
-                        let column = (WIDE * tile[1] + block_in_cluster().x) * N;
+                        let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
+                        let row = at[2] + tile[0];
+                        if meets {
+                            meet(ended, seen, unit - cluster_idx().x, steps / 4);
+                        }
                         for step in 0..steps {
+                            if meets && step + COUNTED == steps {
+                                let _ = ended.atomic_add(0, 1);
+                            }
+                            if meets && step + LOOKED == steps {
+                                seen = ended.atomic_add(0, 0) as u32;
+                            }
                             let slot = producer.acquire();
                             let of_b =
-                                if MN_B { [at[0], step * 64, column] } else { [at[0], column, step * 64] };
-                            a.load_sliced(slot.0, [row, step * 64], slot.barrier(), ClusterAxis::X);
-                            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                                if MN_B { [at[0], step * 64, tile[1]] } else { [at[0], tile[1], step * 64] };
+                            if TALL && tile[2] == 0 {
+                                a.load(slot.0, [row, step * 64], slot.barrier());
+                                b_half.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                            } else {
+                                a_half.load_sliced(slot.0, [row, step * 64], slot.barrier(), ClusterAxis::Y);
+                                b.load(slot.1, of_b, slot.barrier());
+                            }
                         }
                         unit += clusters;
                     }
                     producer.drain();
+                    if meets && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
+                        let _ = ended.atomic_exchange(0, 0); // for the next product
+                    }
                 }
             } else if warp_idx() == 1 {
+                let leader = lane_idx() == 0;
                 for group in (lane_idx()..groups).step_by(32) {
                     let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
                     let end = row_ends.get(group);
@@ -152,7 +226,6 @@ pub mod grouped {
                 }
                 known.arrive();
                 known.wait(0);
-                let leader = lane_idx() == 0;
                 let mine = block_idx().y * grid_dim().x + block_idx().x;
                 if leader {
                     map.copy_from(c);
@@ -160,13 +233,12 @@ pub mod grouped {
                 let mut clipped = 0u32;
                 let mut tiles = 0u32;
                 loop {
-                    let end = seek::<false>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                    let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
                     if at[0] == groups {
                         break;
                     }
-                    let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
-                    let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128;
-                    let column = (WIDE * tile[1] + block_in_cluster().x) * N;
+                    let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
+                    let row = at[2] + tile[0];
                     if clipped != end {
                         clipped = end;
                         if leader {
@@ -185,7 +257,7 @@ pub mod grouped {
                                 let i = warpgroup * 2 + j % 2;
                                 filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
                                 if row + warpgroup * 64 < end {
-                                    maps.at(mine).store([row + warpgroup * 64, column + j * COLS], outs[i]);
+                                    maps.at(mine).store([row + warpgroup * 64, tile[1] + j * COLS], outs[i]);
                                     bulk_commit_group();
                                     bulk_wait_group_read::<0>();
                                 }
@@ -207,12 +279,12 @@ pub mod grouped {
             known.wait(0);
             let mut consumer = ring.consumer();
             loop {
-                let end = seek::<true>(&mut at, unit, groups, ends, [TALL * 128, across]);
+                let end = seek::<true, TALL>(&mut at, unit, groups, ends, across);
                 if at[0] == groups {
                     break;
                 }
-                let tile = place(unit - at[1], (end - at[2]).div_ceil(TALL * 128));
-                let row = at[2] + (TALL * tile[0] + block_in_cluster().y) * 128 + me * 64;
+                let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
+                let row = at[2] + tile[0] + me * 64;
                 unit += clusters;
                 if row >= end {
                     for _ in 0..steps {

@@ -14,26 +14,49 @@ use tma_runtime::prelude::*;
 /// As many groups as a kernel has room for.
 const MOST_GROUPS: usize = 512;
 
-/// With fewer rows a group on average, small tiles are faster: they leave less undone at its end.
-const FEW_ROWS: usize = 512;
+/// Blocks of a cluster.
+const CLUSTER: u32 = 2;
 
-/// With fewer rounds of small tiles, these are faster: less is left undone in the last round.
-const FEW_ROUNDS: usize = 64;
+/// With fewer rows a group on average, nearly all tiles are of 128 rows anyway.
+const FEW_ROWS: usize = 128;
 
-/// With fewer columns small tiles are faster: what their clusters read at a time is in the L2 cache.
-const FEW_COLUMNS: usize = 4096;
+/// How much slower small tiles are where no round of tiles is left unfilled.
+const SMALL: f64 = 1.08;
 
 /// How groups of rows are multiplied.
 #[derive(Debug, Default)]
 pub struct GroupedOptions<'a> {
     /// The matrices of B are stored N × K, not K × N.
     pub transpose_b: bool,
-    /// [`Tile::Pair`] or [`Tile::Beside`]; by default the one that was measured to be faster for
-    /// such extents, and groups of much the same size.
+    /// [`Tile::Pair`], whose blocks lie side by side in a group's odd last 128 rows, or
+    /// [`Tile::Beside`]. By default it is the one that should be faster if all groups are equal.
     pub tile: Option<Tile>,
-    /// Room for a map for each multiprocessor, with which C is stored. Without it, a product
-    /// allocates its own and waits when that is freed. One product at a time uses it.
-    pub maps: Option<&'a mut MapWorkspace>,
+    /// Without it, a product allocates its own and waits when that is freed.
+    pub workspace: Option<&'a mut GroupedWorkspace>,
+}
+
+/// Memory that blocks use: a map for each, with which C is stored, and a counter by which they begin
+/// together. One product at a time uses it: give each stream its own.
+#[derive(Debug)]
+pub struct GroupedWorkspace {
+    maps: MapWorkspace,
+    ended: DeviceTensor<u64, 1>,
+}
+
+impl GroupedWorkspace {
+    /// Memory for every product on this device: 128 bytes for each multiprocessor.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn new(device: &Device) -> Result<Self, Error> {
+        Self::of(device, device.multiprocessors() as usize)
+    }
+
+    /// For so many blocks.
+    fn of(device: &Device, blocks: usize) -> Result<Self, Error> {
+        Ok(Self { maps: MapWorkspace::new(device, blocks)?, ended: device.zeros([1])? })
+    }
 }
 
 /// Queues the products of groups of rows of A, each with its own matrix of B, by one launch.
@@ -119,39 +142,45 @@ fn queue<AB: Product<C>, C: Scalar>(
     let ([m, k], [groups, ..], [_, n]) = (a.shape(), b.shape(), c.shape());
     let device = on.device();
     let layout = if options.transpose_b { "nt" } else { "nn" };
-    let tile = options.tile.unwrap_or_else(|| choose([m, n, k], groups, device.multiprocessors() as usize));
+    let tile = options.tile.unwrap_or_else(|| choose([m, n], groups, device.multiprocessors() as usize));
     let kernel = find(AB::NAME, tile, layout).ok_or(GemmError::Instance {
         types: AB::NAME,
         what: "groups of rows, or in this tile",
         instead: "their elements are `bf16` or `f16`, and their tiles `Pair` or `Beside`; or leave `tile` out",
     })?;
-    let facts = tile.facts();
-    let clusters = (resident_blocks(on, kernel)? / facts.blocks()).max(1);
-    let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
-    let blocks = (clusters * facts.blocks()) as usize;
+    let clusters = (resident_blocks(on, kernel)? / CLUSTER).max(1);
+    let blocks = (clusters * CLUSTER) as usize;
     let mut own = None;
-    let maps = match options.maps.filter(|given| given.len() >= blocks) {
+    let workspace = match options.workspace.filter(|given| given.maps.len() >= blocks) {
         Some(given) => given,
-        None => own.insert(MapWorkspace::new(device, blocks)?),
+        None => own.insert(GroupedWorkspace::of(device, blocks)?),
     };
     let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
     let mut args = vec![
         Arg::map(a).with(options),
+        Arg::map(a).with(options),
+        Arg::map(b).with(options),
         Arg::map(b).with(options),
         Arg::map_mut(c).with(options),
-        Arg::global_mut(maps.slice_mut()),
+        Arg::global_mut(workspace.maps.slice_mut()),
         Arg::global(GlobalSlice::new(ends)),
+        Arg::global_mut(workspace.ended.slice_mut()),
     ];
     args.extend([groups, m, n, k].map(|number| Arg::scalar(number as u32)));
-    Ok(launch(on, kernel, grid, &args)?)
+    Ok(launch(on, kernel, Grid::new(clusters, CLUSTER, 1), &args)?)
 }
 
-/// The tile that was measured to be faster (`docs/gemm.md`, "Groups of rows").
-fn choose([m, n, k]: [usize; 3], groups: usize, multiprocessors: usize) -> Tile {
-    let tiles = (m / 128 + groups / 2) * n.div_ceil(256);
-    let rounds = tiles.div_ceil((multiprocessors / 2).max(1));
-    let is_small = m / groups < FEW_ROWS || rounds < FEW_ROUNDS || k < FEW_COLUMNS;
-    if is_small { Tile::Beside } else { Tile::Pair }
+/// The tile that should take less time if all groups are equal: small ones leave less of the last
+/// round unfilled (`docs/gemm.md`, "Groups of rows").
+fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
+    let clusters = (multiprocessors / CLUSTER as usize).max(1);
+    let rows = m / groups;
+    let down = rows.div_ceil(128);
+    let (tall, wide) = (down / 2, down % 2);
+    let across = n.div_ceil(256);
+    let large = (groups * (tall * across + wide * across.div_ceil(2))).div_ceil(clusters) as f64;
+    let small = (groups * down * across).div_ceil(clusters) as f64 / 2.0 * SMALL;
+    if rows < FEW_ROWS || small < large { Tile::Beside } else { Tile::Pair }
 }
 
 /// The instance for elements, a tile and a layout of B, if there is one.
@@ -179,9 +208,38 @@ mod tests {
     /// The faster of both in the measurements of `docs/gemm.md`.
     #[test]
     fn the_faster_tile_is_chosen() {
-        assert_eq!(choose([64 * 1024, 4096, 7168], 64, 132), Tile::Pair);
-        assert_eq!(choose([64 * 1024, 7168, 2048], 64, 132), Tile::Beside);
-        assert_eq!(choose([64 * 128, 4096, 7168], 64, 132), Tile::Beside);
-        assert_eq!(choose([8 * 1024, 4096, 7168], 8, 132), Tile::Beside);
+        assert_eq!(choose([64 * 1024, 4096], 64, 132), Tile::Pair);
+        assert_eq!(choose([64 * 1024, 7168], 64, 132), Tile::Pair);
+        assert_eq!(choose([8 * 1024, 4096], 8, 132), Tile::Pair);
+        assert_eq!(choose([8 * 192, 4096], 8, 132), Tile::Pair);
+        assert_eq!(choose([8 * 192, 7168], 8, 132), Tile::Beside);
+        assert_eq!(choose([128 * 26, 4096], 128, 132), Tile::Beside);
+        assert_eq!(choose([64 * 128, 256], 64, 132), Tile::Beside);
+    }
+
+    /// Clusters meet between tiles with a long K, and the last one clears the counter for the next
+    /// product, whatever was counted before.
+    #[cfg(feature = "llvm")]
+    #[test]
+    fn the_counter_is_cleared_and_decides_nothing() -> Result<(), GemmError> {
+        let device = Device::simulator();
+        let groups = device.multiprocessors() as usize + 1;
+        let [m, n, k] = [groups * 2, 8, 32 * 64];
+        let one = bf16::from_f32(1.0);
+        let (a, b) = (device.tensor(&vec![one; m * k], [m, k])?, vec![one; groups * n * k]);
+        let b = device.tensor(&b, [groups, n, k])?;
+        let ends: Vec<u32> = (1..=groups as u32).map(|group| group * 2).collect();
+        let ends = device.tensor(&ends, [groups])?;
+        let mut workspace = GroupedWorkspace::new(&device)?;
+        for (counted, tile) in [(0, Tile::Pair), (0, Tile::Beside), (5, Tile::Pair)] {
+            let mut c = device.zeros::<f32, 2>([m, n])?;
+            workspace.ended = device.tensor(&[counted], [1])?;
+            let (tile, workspace) = (Some(tile), Some(&mut workspace));
+            let options = GroupedOptions { transpose_b: true, tile, workspace };
+            gemm_grouped(&device, &a, &b, &ends, &mut c, options)?;
+            assert!(c.to_vec()?.iter().all(|&sum| sum == k as f32), "{tile:?}");
+        }
+        assert_eq!(workspace.ended.to_vec()?, [0], "not cleared, or nobody has counted");
+        Ok(())
     }
 }
