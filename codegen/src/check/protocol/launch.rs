@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Facts;
-use super::term::{Known, Node, Symbol, Term, Terms};
+use super::term::{Known, Node, Symbol, Term, Terms, Values};
 use super::value::along;
 use crate::ir::{Axis, Scalar, Special};
 use crate::quick::QuickMap;
@@ -34,8 +34,9 @@ struct Open {
     symbol: Term,
     /// Numbers to try.
     candidates: Vec<i128>,
-    /// The conditions that depend on it, by their places.
-    conditions: Vec<usize>,
+    /// The conditions that depend on it, by their places; and of each the terms that do, without
+    /// those of the conditions before.
+    conditions: Vec<(usize, Vec<Term>)>,
 }
 
 /// The search for a launch.
@@ -44,6 +45,7 @@ struct Search<'t> {
     conditions: Vec<Condition>,
     all: Vec<Open>,
     numbers: Numbers,
+    values: Values<'t>,
     trials: u64,
 }
 
@@ -68,13 +70,20 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Opti
     let symbols: BTreeSet<Term> =
         conditions.iter().flat_map(|condition| condition.symbols.iter().copied()).collect();
     let numbers = symbols.iter().map(|&symbol| (symbol, ordinary(terms, symbol))).collect();
+    let parts: Vec<_> = conditions.iter().map(|condition| terms.parts(condition.term)).collect();
     let open = |symbol| {
-        let of = conditions.iter().enumerate().filter(|(_, condition)| condition.symbols.contains(&symbol));
-        let candidates = candidates(terms, &conditions, symbol);
-        Open { symbol, candidates, conditions: of.map(|(index, _)| index).collect() }
+        let mut depend = BTreeSet::from([symbol]);
+        let of = conditions.iter().zip(&parts).enumerate();
+        let of = of.filter(|(_, (condition, _))| condition.symbols.contains(&symbol));
+        let of = of.map(|(index, (_, parts))| (index, dependent(terms, parts, &mut depend))).collect();
+        Open { symbol, candidates: candidates(terms, &conditions, symbol), conditions: of }
     };
     let all = symbols.iter().copied().map(open).collect();
-    let mut search = Search { terms, conditions, all, numbers, trials: 0 };
+    let mut ordered = parts.concat();
+    ordered.sort_unstable();
+    ordered.dedup();
+    let values = Values::of(terms, &ordered, &numbers);
+    let mut search = Search { terms, conditions, all, numbers, values, trials: 0 };
     let is_found = search.run().is_some();
     (is_found.then_some(search.numbers), search.trials)
 }
@@ -111,6 +120,19 @@ fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<T
         conditions.extend([inside, terms.binary(Eq, rest, zero)]);
     }
     conditions
+}
+
+/// Of terms in an order in which operands come first, those that depend on others, which they join.
+fn dependent(terms: &Terms, ordered: &[Term], others: &mut BTreeSet<Term>) -> Vec<Term> {
+    let mut found = vec![];
+    for &term in ordered {
+        let mut depends = false;
+        terms.each_part(term, |operand| depends |= others.contains(&operand));
+        if depends && others.insert(term) {
+            found.push(term);
+        }
+    }
+    found
 }
 
 fn symbols_of(terms: &Terms, term: Term, into: &mut BTreeSet<Term>) {
@@ -164,8 +186,8 @@ impl Search<'_> {
             if let Some(failing) = self.conditions.iter().find(|condition| !self.holds(condition)) {
                 let symbols = failing.symbols.clone();
                 last = Some(self.repair(&symbols, last)?);
-            } else if let Some((symbol, number)) = self.disagreement()? {
-                self.numbers.insert(symbol, number);
+            } else if let Some((index, number)) = self.disagreement()? {
+                self.give(index, number);
             } else {
                 return Some(());
             }
@@ -174,20 +196,28 @@ impl Search<'_> {
     }
 
     fn holds(&self, condition: &Condition) -> bool {
-        self.terms.evaluate(condition.term, &self.numbers) == Some(Known::Bool(condition.holds))
+        self.values.get(condition.term) == Some(Known::Bool(condition.holds))
+    }
+
+    /// Gives a symbol a number.
+    fn give(&mut self, index: usize, number: i128) {
+        let open = &self.all[index];
+        self.numbers.insert(open.symbol, number);
+        self.values.set(open.symbol, number);
+        open.conditions.iter().for_each(|(_, dependent)| self.values.renew(dependent));
     }
 
     /// Gives one of these symbols another number, so that as few conditions as possible fail, and
     /// returns it. That it was `last` is no way to go on, since that would go to and fro.
     fn repair(&mut self, symbols: &BTreeSet<Term>, last: Option<Term>) -> Option<Term> {
-        let mut best: Option<(i64, Term, i128)> = None;
+        let mut best: Option<(i64, usize, i128)> = None;
         for index in 0..self.all.len() {
             let symbol = self.all[index].symbol;
             if !symbols.contains(&symbol) || last == Some(symbol) && symbols.len() > 1 {
                 continue;
             }
             let before = self.numbers[&symbol];
-            let failed = self.failing(index, i64::MAX);
+            let failed = self.failing(index, before, i64::MAX);
             // What it is compared with may be a number that another symbol has got.
             let others = symbols.iter().filter(|&&other| other != symbol);
             let near = others.flat_map(|other| [0, 1, -1].map(|more| self.numbers[other] + more));
@@ -197,29 +227,33 @@ impl Search<'_> {
             for candidate in 0..own + near.len() {
                 let candidates = &self.all[index].candidates;
                 let number = candidates.get(candidate).copied().unwrap_or_else(|| near[candidate - own]);
-                self.numbers.insert(symbol, number);
                 let most = best.map_or(i64::MAX, |(least, ..)| least.saturating_add(failed));
-                let fails = self.failing(index, most);
+                let fails = self.failing(index, number, most);
                 self.trials += self.all[index].conditions.len() as u64;
                 if fails == 0 {
+                    self.give(index, number);
                     return Some(symbol);
                 }
                 if number != before && best.is_none_or(|(least, ..)| fails - failed < least) {
-                    best = Some((fails - failed, symbol, number));
+                    best = Some((fails - failed, index, number));
                 }
             }
-            self.numbers.insert(symbol, before);
+            self.give(index, before);
         }
-        let (_, symbol, number) = best?;
-        self.numbers.insert(symbol, number);
-        Some(symbol)
+        let (_, index, number) = best?;
+        self.give(index, number);
+        Some(self.all[index].symbol)
     }
 
-    /// How many conditions fail that depend on a symbol: of more than `most`, no more are counted.
-    fn failing(&self, index: usize, most: i64) -> i64 {
+    /// How many conditions fail that depend on a symbol, with this number: of more than `most`, no
+    /// more are counted. The symbol has to be given a number then, for the terms that depend on it.
+    fn failing(&mut self, index: usize, number: i128, most: i64) -> i64 {
+        let open = &self.all[index];
+        self.values.set(open.symbol, number);
         let mut failing = 0;
-        for &condition in &self.all[index].conditions {
-            failing += i64::from(!self.holds(&self.conditions[condition]));
+        for (condition, dependent) in &open.conditions {
+            self.values.renew(dependent);
+            failing += i64::from(!self.holds(&self.conditions[*condition]));
             if failing > most {
                 break;
             }
@@ -228,15 +262,15 @@ impl Search<'_> {
     }
 
     /// A read that gives another number than one of the same place before it, and that number.
-    fn disagreement(&self) -> Option<Option<(Term, i128)>> {
+    fn disagreement(&self) -> Option<Option<(usize, i128)>> {
         let mut read: BTreeMap<(u32, i128), i128> = BTreeMap::new();
-        for open in &self.all {
+        for (place, open) in self.all.iter().enumerate() {
             let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(open.symbol) else { continue };
             let index = self.terms.evaluate(*index, &self.numbers)?;
             let number = self.numbers[&open.symbol];
             let first = *read.entry((*param, index.as_int())).or_insert(number);
             if first != number {
-                return Some(Some((open.symbol, first)));
+                return Some(Some((place, first)));
             }
         }
         Some(None)

@@ -281,7 +281,8 @@ impl Periods {
         }
         if let ExprKind::Local(local) = expr.kind {
             let known = self.of.entry(local).or_insert(1);
-            let common = lcm(*known, modulo);
+            // Most are wanted as they are, of which there are no more multiples.
+            let common = if modulo == 1 { *known } else { lcm(*known, modulo) };
             if common != *known && common <= LONGEST_PERIOD {
                 *known = common;
                 self.changed = true;

@@ -8,10 +8,12 @@
 pub(super) mod linear;
 mod node;
 mod small;
+mod values;
 
 use self::node::each_operand;
 pub(super) use self::node::{Given, Known, Node, Symbol, Term};
 use self::small::Smalls;
+pub(super) use self::values::Values;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
 use crate::quick::QuickMap;
 
@@ -363,23 +365,30 @@ impl Terms {
     }
 
     /// The value of a term if its symbols have these.
-    pub(super) fn evaluate(&self, term: Term, values: &QuickMap<Term, i128>) -> Option<Known> {
-        let of = |term: &Term| self.evaluate(*term, values).map(Known::value);
+    pub(super) fn evaluate(&self, term: Term, numbers: &QuickMap<Term, i128>) -> Option<Known> {
+        if let Node::Symbol(_) = self.node(term) {
+            Some(self.number_of(term, *numbers.get(&term)?))
+        } else {
+            self.apply(term, &|operand| self.evaluate(operand, numbers))
+        }
+    }
+
+    /// The value of a symbol that has this number.
+    fn number_of(&self, symbol: Term, number: i128) -> Known {
+        if self.scalar(symbol) == Scalar::Bool { Known::Bool(number != 0) } else { Known::Int(number) }
+    }
+
+    /// The value of what is no symbol, from those of its operands.
+    fn apply(&self, term: Term, value: &impl Fn(Term) -> Option<Known>) -> Option<Known> {
+        let of = |term: &Term| value(*term).map(Known::value);
         let scalar = self.scalar(term);
         let result = match self.node(term) {
             Node::Known(known) => return Some(*known),
-            Node::Symbol(_) => {
-                let value = *values.get(&term)?;
-                return Some(if scalar == Scalar::Bool {
-                    Known::Bool(value != 0)
-                } else {
-                    Known::Int(value)
-                });
-            }
+            Node::Symbol(_) => return None,
             Node::Not(a) => eval::unary(UnaryOp::Not, of(a)?, Scalar::Bool),
             Node::Unary(op, a) => eval::unary(*op, of(a)?, scalar),
             Node::Binary(op, a, b) => {
-                let (x, y) = (self.evaluate(*a, values)?, self.evaluate(*b, values)?);
+                let (x, y) = (value(*a)?, value(*b)?);
                 if let Some(known) = small::binary(*op, x, y, self.scalar(*a)) {
                     return Some(known);
                 }

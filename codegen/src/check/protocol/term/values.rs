@@ -1,0 +1,103 @@
+//! The values of terms, where symbols get other numbers one at a time.
+
+use super::{Known, Node, Term, Terms, each_operand};
+use crate::quick::QuickMap;
+
+/// The values of all terms that some are made of.
+pub(in crate::check::protocol) struct Values<'t> {
+    terms: &'t Terms,
+    /// By the numbers of terms.
+    all: Vec<Option<Known>>,
+}
+
+impl<'t> Values<'t> {
+    /// Those of terms in an order in which operands come first, if their symbols have these numbers.
+    pub(in crate::check::protocol) fn of(
+        terms: &'t Terms,
+        ordered: &[Term],
+        numbers: &QuickMap<Term, i128>,
+    ) -> Self {
+        let mut values = Self { terms, all: vec![None; terms.nodes.len()] };
+        for &term in ordered {
+            match numbers.get(&term) {
+                Some(&number) => values.set(term, number),
+                None => values.renew(&[term]),
+            }
+        }
+        values
+    }
+
+    /// The value of one of the terms, or `None` if it has none.
+    pub(in crate::check::protocol) fn get(&self, term: Term) -> Option<Known> {
+        self.all[term.0 as usize]
+    }
+
+    /// Gives a symbol a number. Terms that depend on it keep their values until they are renewed.
+    pub(in crate::check::protocol) fn set(&mut self, symbol: Term, number: i128) {
+        self.all[symbol.0 as usize] = Some(self.terms.number_of(symbol, number));
+    }
+
+    /// Computes terms again, of which operands come first.
+    pub(in crate::check::protocol) fn renew(&mut self, ordered: &[Term]) {
+        for &term in ordered {
+            self.all[term.0 as usize] = self.terms.apply(term, &|operand| self.get(operand));
+        }
+    }
+}
+
+impl Terms {
+    /// A term and all that its value is computed from, each once, operands first.
+    pub(in crate::check::protocol) fn parts(&self, term: Term) -> Vec<Term> {
+        let (mut parts, mut next) = (vec![term], 0);
+        while let Some(&part) = parts.get(next) {
+            self.each_part(part, |operand| parts.push(operand));
+            next += 1;
+        }
+        // A term is made after its operands, and has a greater number.
+        parts.sort_unstable();
+        parts.dedup();
+        parts
+    }
+
+    /// Visits what the value of a term is computed from: of a symbol nothing, also if that is read
+    /// from memory at an index.
+    pub(in crate::check::protocol) fn each_part(&self, term: Term, visit: impl FnMut(Term)) {
+        if !matches!(self.node(term), Node::Symbol(_)) {
+            each_operand(self.node(term), visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Symbol;
+    use super::*;
+    use crate::ir::BinaryOp::{Add, Lt, Mul, Rem};
+    use crate::ir::Scalar;
+
+    #[test]
+    fn renewed_values_are_those_that_are_computed_anew() {
+        let mut terms = Terms::default();
+        let [p, q] = [0, 1].map(|param| terms.symbol(Symbol::Param(param), Scalar::U32));
+        let read = terms.symbol(Symbol::Read(2, p), Scalar::U32);
+        let [sum, product] = [Add, Mul].map(|op| terms.binary(op, p, q));
+        let rest = terms.binary(Rem, product, read);
+        let less = terms.binary(Lt, rest, sum);
+        let parts = terms.parts(less);
+        assert!(parts.is_sorted() && [p, q, read, less].iter().all(|term| parts.contains(term)));
+        let dependent: Vec<Term> =
+            parts.iter().copied().filter(|&part| ![p, q, read].contains(&part)).collect();
+        let mut numbers = QuickMap::from_iter([(p, 3), (q, 5), (read, 0)]);
+        let mut values = Values::of(&terms, &parts, &numbers);
+        assert_eq!(values.get(less), None, "nothing is left over of a division by zero");
+        for (symbol, number) in [(read, 4), (p, 1), (q, 7), (p, 9), (read, 2)] {
+            numbers.insert(symbol, number);
+            values.set(symbol, number);
+            values.renew(&dependent);
+            for &part in &parts {
+                assert_eq!(values.get(part), terms.evaluate(part, &numbers), "{part:?} of {numbers:?}");
+            }
+            assert!(values.get(less).is_some());
+        }
+    }
+}
