@@ -171,8 +171,8 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster. Its blocks are
-/// side by side in the first group and the last, and above each other in the others. A second
+/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster. Its blocks
+/// are side by side in the first group and the last, and above each other in the others. A second
 /// warpgroup has none of the rows of the first group, nor of the fourth in the lower block.
 fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
     const ENDS: [u32; 5] = [5, 5, 205, 335, 405];

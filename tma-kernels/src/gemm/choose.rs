@@ -243,11 +243,12 @@ pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
     if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
 }
 
-/// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch begins
-/// early"): it saves a microsecond, but blocks then begin one after the other, and further apart.
+/// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
+/// begins early"): it saves a microsecond, but blocks then begin one after the other.
 ///
-/// Long products are faster if all their blocks begin together; and those without clusters that read
-/// each part of a B once that is much larger than the L2 cache if they are spread evenly over the chip.
+/// Long products are faster if all their blocks begin together. So are blocks without clusters that
+/// read each part of a B once that is much larger than the L2 cache: they are then spread evenly
+/// over the chip.
 pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
     let facts = choice.tile.facts();
     let streams =

@@ -79,10 +79,7 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Opti
         Open { symbol, candidates: candidates(terms, &conditions, symbol), conditions: of }
     };
     let all = symbols.iter().copied().map(open).collect();
-    let mut ordered = parts.concat();
-    ordered.sort_unstable();
-    ordered.dedup();
-    let values = Values::of(terms, &ordered, &numbers);
+    let values = Values::of(terms, &parts.concat(), &numbers);
     let mut search = Search { terms, conditions, all, numbers, values, trials: 0 };
     let is_found = search.run().is_some();
     (is_found.then_some(search.numbers), search.trials)

@@ -10,8 +10,8 @@ use tma_runtime::tma_module;
 /// that map, and stores; another one loads. Two warpgroups multiply 64 × `N` elements each,
 /// and leave out what is wholly behind the group.
 ///
-/// A cluster's two blocks of 128 × `N` lie side by side or, if `TALL`, above each other while a group
-/// has rows for both. They share what they load of A, or of B.
+/// A cluster's two blocks of 128 × `N` lie side by side or, if `TALL`, above each other while a
+/// group has rows for both. They share what they load of A, or of B.
 #[tma_module]
 pub mod grouped {
     use tma_runtime::prelude::*;
@@ -22,10 +22,12 @@ pub mod grouped {
     /// Clusters meet after tiles of as many steps: after shorter ones they would only lose time.
     const LONG: u32 = 32;
 
-    /// A tile counts as ended so many steps before its end: others know of it when they come to theirs.
+    /// A tile counts as ended so many steps before its end: others know of it when they come to
+    /// theirs.
     const COUNTED: u32 = 12;
 
-    /// So many steps before the end a cluster first looks who has come, and goes on without waiting.
+    /// So many steps before the end a cluster first looks who has come, and goes on without
+    /// waiting.
     const LOOKED: u32 = 4;
 
     /// Clusters' tiles of a group of so many rows, of which `across` blocks are side by side.
@@ -63,9 +65,9 @@ pub mod grouped {
         end
     }
 
-    /// The first row and the first column, within the group, of this block's part of the cluster's tile
-    /// `inside`; and 1 if the cluster's blocks lie side by side. All tiles of two columns of blocks come
-    /// before those of the next two.
+    /// The first row and the first column, within the group, of this block's part of the cluster's
+    /// tile `inside`; and 1 if the cluster's blocks lie side by side. All tiles of two columns of
+    /// blocks come before those of the next two.
     #[tma_device]
     fn place<const N: u32, const TALL: bool>(inside: u32, rows: u32, across: u32) -> [u32; 3] {
         let down = rows.div_ceil(128);
@@ -76,17 +78,17 @@ pub mod grouped {
         if TALL && i < tall * min(across - 2 * two, 2) {
             [(i % tall * 2 + me) * 128, (2 * two + i / tall) * N, 0]
         } else {
-            // If `TALL`, it is the group's last row. Otherwise each two columns begin one row further
-            // down: else tiles at the group's end, which take less time, would always be the same
-            // cluster's.
+            // If `TALL`, it is the group's last row. Otherwise each two columns begin one row
+            // further down: else tiles at the group's end, which take less time, would always be
+            // the same cluster's.
             let row = if TALL { down - 1 } else { (i + two) % down };
             [row * 128, (2 * two + me) * N, 1]
         }
     }
 
-    /// Waits until clusters have come to the end of `goal` tiles, but only for so many looks; `seen` is
-    /// what an earlier look has seen. Clusters that begin a round together read the same parts of A and
-    /// B, which the L2 cache then holds. No result depends on it.
+    /// Waits until clusters have come to the end of `goal` tiles, but only for so many looks;
+    /// `seen` is what an earlier look has seen. Clusters that begin a round together read the same
+    /// parts of A and B, which the L2 cache then holds. No result depends on it.
     ///
     /// The lower half of `ended` counts tiles, and the upper half clusters that have none left.
     #[tma_device]
@@ -217,7 +219,6 @@ pub mod grouped {
                     }
                 }
             } else if warp_idx() == 1 {
-                let leader = lane_idx() == 0;
                 for group in (lane_idx()..groups).step_by(32) {
                     let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
                     let end = row_ends.get(group);
@@ -226,6 +227,7 @@ pub mod grouped {
                 }
                 known.arrive();
                 known.wait(0);
+                let leader = lane_idx() == 0;
                 let mine = block_idx().y * grid_dim().x + block_idx().x;
                 if leader {
                     map.copy_from(c);

@@ -35,8 +35,8 @@ pub struct GroupedOptions<'a> {
     pub workspace: Option<&'a mut GroupedWorkspace>,
 }
 
-/// Memory that blocks use: a map for each, with which C is stored, and a counter by which they begin
-/// together. One product at a time uses it: give each stream its own.
+/// Memory that blocks use: a map for each, with which C is stored, and a counter by which they
+/// begin together. One product at a time uses it: give each stream its own.
 #[derive(Debug)]
 pub struct GroupedWorkspace {
     maps: MapWorkspace,

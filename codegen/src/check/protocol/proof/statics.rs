@@ -281,8 +281,7 @@ impl Periods {
         }
         if let ExprKind::Local(local) = expr.kind {
             let known = self.of.entry(local).or_insert(1);
-            // Most are wanted as they are, of which there are no more multiples.
-            let common = if modulo == 1 { *known } else { lcm(*known, modulo) };
+            let common = lcm(*known, modulo);
             if common != *known && common <= LONGEST_PERIOD {
                 *known = common;
                 self.changed = true;
@@ -339,6 +338,9 @@ fn of_operand(op: BinaryOp, by: Option<i128>, modulo: i128) -> i128 {
 }
 
 fn lcm(a: i128, b: i128) -> i128 {
+    if b == 1 {
+        return a.max(1); // most often, and divisions take long
+    }
     let (mut x, mut y) = (a.max(1), b.max(1));
     while y != 0 {
         (x, y) = (y, x % y);

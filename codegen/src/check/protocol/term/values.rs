@@ -11,7 +11,7 @@ pub(in crate::check::protocol) struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    /// Those of terms in an order in which operands come first, if their symbols have these numbers.
+    /// Those of terms in an order in which operands come first, if symbols have these numbers.
     pub(in crate::check::protocol) fn of(
         terms: &'t Terms,
         ordered: &[Term],
