@@ -72,6 +72,10 @@ pub(crate) struct Facts {
     step: f64,
     /// The part by which steps take longer in long kernels, where the chip's power is the limit.
     heat: f64,
+    /// The part of its time that a step takes if clusters take tiles row by row, where that is less:
+    /// blocks above each other load A each for itself, and clusters side by side load the same rows
+    /// of it at the same time. Tiles of 128 × 192 and more load too little for it to count.
+    by_rows: Option<f64>,
     /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
     rest: f64,
     /// Nanoseconds by which each unit of work takes longer if sums are split.
@@ -107,18 +111,18 @@ impl Tile {
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, rest: 1600.0, split: 7500.0, stream: 3.7 },
-            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, rest: 350.0, split: 7500.0, stream: 3.7 },
-            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, rest: 450.0, split: 7500.0, stream: 3.7 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, rest: 1400.0, split: 7500.0, stream: 3.7 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, rest: 2200.0, split: 8000.0, stream: 3.6 },
-            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, rest: 1500.0, split: 8000.0, stream: 3.85 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, rest: 850.0, split: 5100.0, stream: 3.7 },
-            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 1600.0, split: 8000.0, stream: 3.85 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, rest: 800.0, split: 3000.0, stream: 3.7 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, rest: 600.0, split: 2700.0, stream: 3.4 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, rest: 1600.0, split: 7500.0, stream: 3.7 },
+            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), rest: 350.0, split: 7500.0, stream: 3.7 },
+            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), rest: 450.0, split: 7500.0, stream: 3.7 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, rest: 1400.0, split: 7500.0, stream: 3.7 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, rest: 2200.0, split: 8000.0, stream: 3.6 },
+            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, rest: 1500.0, split: 8000.0, stream: 3.85 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, rest: 850.0, split: 5100.0, stream: 3.7 },
+            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, rest: 1600.0, split: 8000.0, stream: 3.85 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, rest: 800.0, split: 3000.0, stream: 3.7 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, rest: 600.0, split: 2700.0, stream: 3.4 },
         }
     }
 }
@@ -159,6 +163,17 @@ impl Problem {
         n * k * (self.bytes[0] * self.batches) as f64
     }
 
+    /// Whether the L2 cache holds A and B, or nearly.
+    pub(crate) fn is_held(&self) -> bool {
+        self.bytes_read() <= HELD * L2
+    }
+
+    /// Bytes of all matrices of A and B.
+    fn bytes_read(&self) -> f64 {
+        let [m, _, k] = self.extents.map(|extent| extent as f64);
+        m * k * (self.bytes[0] * self.batches) as f64 + self.bytes_of_b()
+    }
+
     /// Clusters' tiles of all products.
     pub(crate) fn tiles(&self, facts: &Facts) -> usize {
         let [rows, columns] = facts.extents();
@@ -188,6 +203,9 @@ const TOGETHER: f64 = 350_000.0;
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
 pub(crate) const BAND: usize = 8;
 
+/// A and B of so many times the L2 cache's bytes are still read from it for the most part.
+const HELD: f64 = 1.2;
+
 /// More parts of a tile than these were never faster.
 const MOST_PARTS: usize = 8;
 
@@ -208,12 +226,12 @@ const FULL: f64 = 2000.0;
 /// The nanoseconds that a choice is expected to take on so many multiprocessors.
 pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
     let facts = choice.tile.facts();
-    let [m, n, k] = problem.extents.map(|extent| extent as f64);
+    let [m, n, _] = problem.extents.map(|extent| extent as f64);
     let clusters = (multiprocessors / facts.blocks()).max(1) as usize;
     let steps = problem.steps().div_ceil(facts.parts as usize);
     let units = Units::of(problem.tiles(&facts), steps, choice.division, clusters);
     let [whole, shared] = [units.whole, units.sharing].map(|units| units.div_ceil(clusters) as f64);
-    let read = (m * k + k * n) * problem.bytes[0] as f64 * problem.batches as f64;
+    let read = problem.bytes_read();
     let [rests, exchanged, apart] = match choice.division {
         _ if units.sharing == 0 => [whole, 0.0, 1.0],
         Division::Whole | Division::Parts(_) => [whole + shared, shared * facts.split, 1.0],
@@ -230,7 +248,8 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let moved = (read + written) / (facts.stream * 1000.0)
         * if is_shared { AGAIN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
-    let cool = (whole * steps as f64 + shared * units.share as f64 * apart) * facts.step;
+    let step = facts.step * by_rows(problem, choice).unwrap_or(1.0);
+    let cool = (whole * steps as f64 + shared * units.share as f64 * apart) * step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     LAUNCH + rests * facts.rest + exchanged + multiplied.max(moved)
 }
@@ -241,6 +260,18 @@ pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
     const STEPS: u32 = 37;
     let of_b = problem.bytes_of_b();
     if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
+}
+
+/// Rows of clusters' tiles that are taken together.
+pub(crate) fn band(problem: &Problem, choice: Choice) -> usize {
+    let down = problem.extents[0].div_ceil(choice.tile.facts().extents()[0]);
+    if by_rows(problem, choice).is_some() { 1 } else { BAND.min(down) }
+}
+
+/// The part of their time that steps take, where clusters that follow each other take tiles side by
+/// side: the L2 cache then has to hold A and B in any order (docs/gemm.md, "An order of tiles").
+fn by_rows(problem: &Problem, Choice { tile, division }: Choice) -> Option<f64> {
+    tile.facts().by_rows.filter(|_| problem.is_held() && division == Division::Whole)
 }
 
 /// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
@@ -302,9 +333,9 @@ mod tests {
         chosen([8192, 8192, 1024], Tile::Turns176, Whole);
         chosen([3072, 3072, 3072], Tile::Middle, Whole);
         chosen([1536, 1536, 1536], Tile::Middle, Whole);
-        chosen([2048, 2048, 2048], Tile::Pair, Whole);
+        chosen([2048, 2048, 2048], Tile::Turns128, Whole);
         chosen([2048, 2048, 8192], Tile::Pair, Whole);
-        chosen([1024, 4096, 4096], Tile::Pair, Whole);
+        chosen([1024, 4096, 4096], Tile::Square, Whole);
         chosen([1024, 2048, 4096], Tile::Square, Whole);
         chosen([1024, 1024, 8192], Tile::Folded, Whole);
         chosen([512, 2048, 4096], Tile::Folded, Whole);
@@ -327,18 +358,37 @@ mod tests {
     fn warpgroups_take_turns_where_that_is_faster() {
         let of = |extents, tile| {
             let problem = Problem { extents, batches: 1, bytes: [1, 2] };
-            let choice = choose(&problem, 132, |_, _| true);
+            let choice = choose(&problem, 132, |tile, _| tile != Tile::Middle);
             assert_eq!(choice, Some(Choice { tile, division: Whole }), "{extents:?}");
         };
         of([8192, 8192, 1024], Tile::Turns176);
         of([4096, 14336, 4096], Tile::Turns176);
         of([2048, 2048, 2048], Tile::Turns128);
-        of([4096, 4096, 4096], Tile::Pair);
-        of([8192, 4096, 4096], Tile::Pair);
+        of([3072, 3072, 3072], Tile::Turns128);
+        of([4096, 4096, 4096], Tile::Turns128);
+        of([8192, 4096, 4096], Tile::Turns128);
+        of([8192, 8192, 2048], Tile::Turns176);
         of([8192, 8192, 8192], Tile::Pair);
         of([8192, 28672, 8192], Tile::Pair);
         of([16384, 2048, 8192], Tile::Pair);
         of([4096, 4096, 16384], Tile::Pair);
+    }
+
+    #[test]
+    fn small_tiles_are_taken_by_rows_if_the_cache_holds_a_and_b() {
+        let band = |extents, tile, division| {
+            band(&Problem { extents, batches: 1, bytes: [2, 2] }, Choice { tile, division })
+        };
+        assert_eq!(band([2048, 2048, 2048], Tile::Turns128, Whole), 1);
+        assert_eq!(band([8192, 8192, 1024], Tile::Turns176, Whole), 1);
+        assert_eq!(band([8192, 8192, 8192], Tile::Turns176, Whole), BAND, "more than the cache holds");
+        assert_eq!(
+            band([2048, 2048, 2048], Tile::Square, Division::Even),
+            BAND,
+            "nothing is loaded together"
+        );
+        assert_eq!(band([2048, 2048, 2048], Tile::Pair, Whole), BAND);
+        assert_eq!(band([512, 2048, 2048], Tile::Pair, Whole), 2, "there are no more");
     }
 
     #[test]
@@ -389,7 +439,7 @@ mod tests {
         of(2, [1280, 5120, 8192], Tile::Square, Division::Even);
         of(1, [1536, 1536, 16384], Tile::Square, Division::Even);
         of(1, [2560, 2560, 16384], Tile::Square, Division::Even);
-        of(2, [2816, 2816, 2816], Tile::Pair, Whole);
+        of(2, [2816, 2816, 2816], Tile::Turns128, Whole);
         of(2, [3584, 3584, 3584], Tile::Pair, Whole);
         of(2, [8192, 4096, 4096], Tile::Pair, Whole);
     }

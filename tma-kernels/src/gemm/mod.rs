@@ -329,8 +329,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Ok(launched?)
     };
 
-    let down = m.div_ceil(facts.extents()[0]);
-    let band = choose::BAND.min(down) as u32;
+    let band = choose::band(&problem, choice) as u32;
     let stagger = choose::stagger(&problem, choice.tile);
     let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
     let mut args = vec![

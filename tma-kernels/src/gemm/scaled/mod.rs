@@ -2,7 +2,8 @@
 
 pub mod kernel;
 
-use super::{GemmError, choose};
+use super::GemmError;
+use super::choose::{self, Problem};
 use kernel::scaled;
 use tma_runtime::launch::{
     Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch,
@@ -155,7 +156,9 @@ fn queue<C: Promoted>(
         Arg::global(of_a),
         Arg::global(of_b),
     ];
-    args.extend([m, n, k, along_m, along_k, choose::BAND.min(down)].map(|number| Arg::scalar(number as u32)));
+    let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
+    let band = if problem.is_held() && !is_wide { 1 } else { choose::BAND.min(down) };
+    args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
     Ok(launch(on, kernel, grid, &args)?)
 }
 
