@@ -156,6 +156,7 @@ fn queue<C: Promoted>(
         Arg::global(of_a),
         Arg::global(of_b),
     ];
+    // Blocks side by side share A already; clusters that follow each other should share B.
     let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
     let band = if problem.is_held() && !is_wide { 1 } else { choose::BAND.min(down) };
     args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
