@@ -72,9 +72,10 @@ pub(crate) struct Facts {
     step: f64,
     /// The part by which steps take longer in long kernels, where the chip's power is the limit.
     heat: f64,
-    /// The part of its time that a step takes if clusters take tiles row by row, where that is less:
-    /// blocks above each other load A each for itself, and clusters side by side load the same rows
-    /// of it at the same time. Tiles of 128 × 192 and more load too little for it to count.
+    /// The part of its time that a step takes if clusters take tiles row by row, where that is
+    /// less: blocks above each other load A each for itself, and clusters side by side load the
+    /// same rows of it at the same time. Tiles of 128 × 192 and more load too little for it to
+    /// count.
     by_rows: Option<f64>,
     /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
     rest: f64,
@@ -201,7 +202,7 @@ const LONG: f64 = 150_000.0;
 const TOGETHER: f64 = 350_000.0;
 
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
-pub(crate) const BAND: usize = 8;
+const BAND: usize = 8;
 
 /// A and B of so many times the L2 cache's bytes are still read from it for the most part.
 const HELD: f64 = 1.2;
@@ -265,7 +266,12 @@ pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
 /// Rows of clusters' tiles that are taken together.
 pub(crate) fn band(problem: &Problem, choice: Choice) -> usize {
     let down = problem.extents[0].div_ceil(choice.tile.facts().extents()[0]);
-    if by_rows(problem, choice).is_some() { 1 } else { BAND.min(down) }
+    band_of(down, by_rows(problem, choice).is_some())
+}
+
+/// The same, of so many rows, which may be taken one after the other.
+pub(crate) fn band_of(down: usize, is_by_rows: bool) -> usize {
+    if is_by_rows { 1 } else { BAND.min(down) }
 }
 
 /// The part of their time that steps take, where clusters that follow each other take tiles side by

@@ -158,7 +158,7 @@ fn queue<C: Promoted>(
     ];
     // Blocks side by side share A already; clusters that follow each other should share B.
     let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
-    let band = if problem.is_held() && !is_wide { 1 } else { choose::BAND.min(down) };
+    let band = choose::band_of(down, problem.is_held() && !is_wide);
     args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
     Ok(launch(on, kernel, grid, &args)?)
 }
