@@ -20,7 +20,7 @@ use crate::random::hash;
 /// A check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
-        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712])),
+        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712], 1)),
         test("gemm_folded", folded()),
         test("gemm_turns", turns()),
         test("gemm_with_options", shared_and_optional()),
@@ -57,10 +57,12 @@ fn equal(found: &[bf16], wanted: &[bf16]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `c = a · bᵀ` by a single cluster of two blocks above each other, which takes tile after tile.
+/// `c = a · bᵀ` by a single cluster of two blocks above each other, which takes tile after tile, each
+/// of 128 columns. The last ones are `halved`: each is two turns of the cluster's.
 fn of_one_cluster(
     kernel: &'static KernelSpec,
     [m, n, k]: [usize; 3],
+    halved: u32,
 ) -> impl Fn(&Device) -> anyhow::Result<()> {
     let (a, b) = (integers(1, m * k), integers(2, n * k));
     let [wanted, a, b] = [rows_by_rows(&a, &b, k), a, b].map(|numbers| halves(&numbers));
@@ -68,8 +70,10 @@ fn of_one_cluster(
         let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
         let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-        let (stagger, band, batches) = (0_u32, 1, 1);
-        args.extend([m as u32, n as u32, k as u32, stagger, band, batches].map(Arg::scalar));
+        let (stagger, band, tiles) = (0_u32, 1, n.div_ceil(128) as u32);
+        let (turns, whole) = (tiles + halved, tiles - halved);
+        args.extend([m as u32, n as u32, k as u32, stagger, band, turns, whole].map(Arg::scalar));
+        args.truncate(kernel.params.len());
         launch(device, kernel, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
@@ -82,7 +86,7 @@ fn of_one_cluster(
 fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
     let kernel = &alternating::turns::bf16_turns128_nt::SPEC;
     let extents = [[200, 264, 40], [200, 264, 72], [200, 264, 136], [200, 264, 200], [200, 648, 264]];
-    let all = extents.map(|extents| of_one_cluster(kernel, extents));
+    let all = extents.map(|extents| of_one_cluster(kernel, extents, 0));
     move |device| all.iter().try_for_each(|product| product(device))
 }
 

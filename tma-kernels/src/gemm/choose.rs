@@ -1,144 +1,16 @@
 //! Which kernel multiplies: the one that a model of its time, made of measured numbers, finds
 //! fastest. `docs/gemm.md` tells how they were measured.
 
-use super::divide::Units;
-
-/// A tile of C, and how blocks work on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Tile {
-    /// 128 × 256 a block, in clusters of two blocks above each other.
-    Pair,
-    /// 128 × 192 a block, in clusters of two blocks above each other.
-    Middle,
-    /// 128 × 128 a block, in clusters of two blocks above each other.
-    Square,
-    /// 128 × 128 a block, in clusters of two blocks side by side.
-    Beside,
-    /// 128 × 176 a warpgroup, of two that take turns, in clusters of two blocks above each other.
-    Turns176,
-    /// 128 × 128, the same.
-    Turns128,
-    /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
-    Folded,
-    /// 64 × 128 a cluster of two blocks, each of which adds up half of K.
-    Folded64,
-    /// 128 × 64 a block, in clusters of two blocks side by side.
-    Narrow,
-    /// 64 × 128 a block, in clusters of four blocks side by side.
-    Quad,
-    /// 64 × 128 a block.
-    Low128,
-    /// 64 × 64 a block.
-    Low64,
-}
+use super::divide::{Division, Units};
+use super::tile::{Facts, Tile};
 
 /// How matrices are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// The tile.
     pub tile: Tile,
-    /// How the sums of a tile are divided among clusters, along K.
+    /// How tiles are divided among clusters.
     pub division: Division,
-}
-
-/// How the sums of a tile are divided among clusters, along K.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Division {
-    /// They are not.
-    Whole,
-    /// Each tile into so many parts: for fewer tiles than half of the clusters that run at a time.
-    Parts(u32),
-    /// Clusters compute whole tiles while there are at least two rounds of them left, and then
-    /// share the steps of the others evenly, wherever tiles begin and end. Also known as stream-K
-    /// (Osama et al., arXiv 2301.03598).
-    Even,
-}
-
-/// A tile's extents, and what it was measured to take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    /// What names of instances have for it.
-    pub(crate) name: &'static str,
-    /// Blocks of a cluster, along N and M.
-    pub(crate) cluster: [u32; 2],
-    /// Warpgroups of a block that multiply.
-    pub(crate) warpgroups: u32,
-    /// Columns of a block's tile.
-    pub(crate) columns: u32,
-    /// Among how many blocks of a cluster the sums of a tile are divided, along K.
-    pub(crate) parts: u32,
-    /// Nanoseconds of a step of 128 bytes along K, in short kernels.
-    step: f64,
-    /// The part by which steps take longer in long kernels, where the chip's power is the limit.
-    heat: f64,
-    /// The part of its time that a step takes if clusters take tiles row by row, where that is
-    /// less: blocks above each other load A each for itself, and clusters side by side load the
-    /// same rows of it at the same time. Tiles of 128 × 192 and more load too little for it to
-    /// count.
-    by_rows: Option<f64>,
-    /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
-    rest: f64,
-    /// Nanoseconds by which each unit of work takes longer if sums are split.
-    split: f64,
-    /// Bytes per nanosecond that come from global memory, where each is read once.
-    stream: f64,
-}
-
-impl Tile {
-    /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 12] = [
-        Self::Pair,
-        Self::Turns176,
-        Self::Turns128,
-        Self::Middle,
-        Self::Square,
-        Self::Beside,
-        Self::Folded,
-        Self::Folded64,
-        Self::Narrow,
-        Self::Quad,
-        Self::Low128,
-        Self::Low64,
-    ];
-
-    /// Whether one warpgroup of a block multiplies while the other stores.
-    pub(crate) const fn takes_turns(self) -> bool {
-        matches!(self, Self::Turns176 | Self::Turns128)
-    }
-
-    /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
-    /// choice".
-    #[rustfmt::skip]
-    pub(crate) const fn facts(self) -> Facts {
-        match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, rest: 1600.0, split: 7500.0, stream: 3.7 },
-            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), rest: 350.0, split: 7500.0, stream: 3.7 },
-            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), rest: 450.0, split: 7500.0, stream: 3.7 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, rest: 1400.0, split: 7500.0, stream: 3.7 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, rest: 2200.0, split: 8000.0, stream: 3.6 },
-            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, rest: 1500.0, split: 8000.0, stream: 3.85 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, rest: 850.0, split: 5100.0, stream: 3.7 },
-            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, rest: 1600.0, split: 8000.0, stream: 3.85 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, rest: 800.0, split: 3000.0, stream: 3.7 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, rest: 600.0, split: 2700.0, stream: 3.4 },
-        }
-    }
-}
-
-impl Facts {
-    /// Rows and columns of a cluster's tile.
-    pub(crate) fn extents(&self) -> [usize; 2] {
-        let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
-        [tall * self.warpgroups as usize * 64 / self.parts as usize, wide * self.columns as usize]
-    }
-
-    /// Blocks of a cluster.
-    pub(crate) fn blocks(&self) -> u32 {
-        self.cluster[0] * self.cluster[1]
-    }
 }
 
 /// What is multiplied.
@@ -221,6 +93,10 @@ const APART: f64 = 1.12;
 /// How much slower than [`nanoseconds`] says such a choice is taken to be, which errs most there.
 const DOUBT: f64 = 1.05;
 
+/// The part of its time that a step takes in which one of two warpgroups multiplies, where few
+/// clusters load at that time.
+const HALF: f64 = 0.55;
+
 /// Nanoseconds by which the kernel that divides sums takes longer for a tile of 128 × 256 elements.
 const FULL: f64 = 2000.0;
 
@@ -231,11 +107,14 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let clusters = (multiprocessors / facts.blocks()).max(1) as usize;
     let steps = problem.steps().div_ceil(facts.parts as usize);
     let units = Units::of(problem.tiles(&facts), steps, choice.division, clusters);
-    let [whole, shared] = [units.whole, units.sharing].map(|units| units.div_ceil(clusters) as f64);
+    let [whole, halves, shared] =
+        [units.whole, units.halves, units.sharing].map(|units| units.div_ceil(clusters) as f64);
     let read = problem.bytes_read();
     let [rests, exchanged, apart] = match choice.division {
-        _ if units.sharing == 0 => [whole, 0.0, 1.0],
-        Division::Whole | Division::Parts(_) => [whole + shared, shared * facts.split, 1.0],
+        _ if units.sharing == 0 => [whole + halves, 0.0, 1.0],
+        Division::Whole | Division::Halved | Division::Parts(_) => {
+            [whole + shared, shared * facts.split, 1.0]
+        }
         Division::Even => {
             // A unit that begins and ends within tiles stores twice.
             let rests = whole + 2.0 * shared;
@@ -250,7 +129,9 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
         * if is_shared { AGAIN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
     let step = facts.step * by_rows(problem, choice).unwrap_or(1.0);
-    let cool = (whole * steps as f64 + shared * units.share as f64 * apart) * step;
+    let busy = units.halves as f64 / clusters as f64;
+    let half = halves * (HALF + busy * (facts.half - HALF));
+    let cool = ((whole + half) * steps as f64 + shared * units.share as f64 * apart) * step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     LAUNCH + rests * facts.rest + exchanged + multiplied.max(moved)
 }
@@ -277,7 +158,8 @@ pub(crate) fn band_of(down: usize, is_by_rows: bool) -> usize {
 /// The part of their time that steps take, where clusters that follow each other take tiles side by
 /// side: the L2 cache then has to hold A and B in any order (docs/gemm.md, "An order of tiles").
 fn by_rows(problem: &Problem, Choice { tile, division }: Choice) -> Option<f64> {
-    tile.facts().by_rows.filter(|_| problem.is_held() && division == Division::Whole)
+    let is_whole = matches!(division, Division::Whole | Division::Halved);
+    tile.facts().by_rows.filter(|_| problem.is_held() && is_whole)
 }
 
 /// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
@@ -293,10 +175,9 @@ pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u
     !streams && nanoseconds(problem, choice, multiprocessors) < TOGETHER
 }
 
-/// The fastest choice by [`nanoseconds`] among tiles that `has` an instance, which also is told
-/// whether sums are divided; `None` if there is none. Tiles are cut into parts only if all parts
-/// run at the same time.
-pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) -> bool) -> Option<Choice> {
+/// The fastest choice by [`nanoseconds`] among those for which there is an instance; `None` if there
+/// is none. Tiles are cut into parts only if all parts run at the same time.
+pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {
         let facts = tile.facts();
@@ -308,9 +189,11 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Tile, bool) 
         let most = (clusters / tiles.max(1)).min(problem.steps()).min(MOST_PARTS) as u32;
         let parts = (2..=most).map(Division::Parts);
         let even = (most < 2).then_some(Division::Even);
-        let divided = parts.chain(even).filter(|_| has(tile, true));
-        for division in has(tile, false).then_some(Division::Whole).into_iter().chain(divided) {
+        for division in [Division::Whole, Division::Halved].into_iter().chain(parts).chain(even) {
             let choice = Choice { tile, division };
+            if !has(choice) {
+                continue;
+            }
             let doubt = if division == Division::Even { DOUBT } else { 1.0 };
             let time = doubt * nanoseconds(problem, choice, multiprocessors);
             if best.is_none_or(|(least, _)| time < least) {
@@ -329,7 +212,11 @@ mod tests {
     #[track_caller]
     fn chosen(extents: [usize; 3], tile: Tile, division: Division) {
         let problem = Problem { extents, batches: 1, bytes: [2, 2] };
-        assert_eq!(choose(&problem, 132, |_, _| true), Some(Choice { tile, division }), "{extents:?}");
+        assert_eq!(
+            choose(&problem, 132, |choice| choice.tile.has_halves() || choice.division != Division::Halved),
+            Some(Choice { tile, division }),
+            "{extents:?}"
+        );
     }
 
     /// The fastest of those measured (docs/gemm.md, "The choice").
@@ -364,7 +251,8 @@ mod tests {
     fn warpgroups_take_turns_where_that_is_faster() {
         let of = |extents, tile| {
             let problem = Problem { extents, batches: 1, bytes: [1, 2] };
-            let choice = choose(&problem, 132, |tile, _| tile != Tile::Middle);
+            let choice =
+                choose(&problem, 132, |choice| choice.tile != Tile::Middle && choice.division == Whole);
             assert_eq!(choice, Some(Choice { tile, division: Whole }), "{extents:?}");
         };
         of([8192, 8192, 1024], Tile::Turns176);
@@ -400,11 +288,13 @@ mod tests {
     #[test]
     fn tiles_are_cut_only_for_blocks_that_run_together() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
-        let choice = choose(&problem, 4, |_, _| true).expect("a choice");
+        let choice =
+            choose(&problem, 4, |choice| choice.tile.has_halves() || choice.division != Division::Halved)
+                .expect("a choice");
         let facts = choice.tile.facts();
         let Division::Parts(parts) = choice.division else { panic!("{choice:?} divides nothing") };
         assert!(problem.tiles(&facts) as u32 * parts * facts.blocks() <= 4, "{choice:?}");
-        let alone = choose(&problem, 132, |_, is_divided| !is_divided).expect("a choice");
+        let alone = choose(&problem, 132, |choice| choice.division == Whole).expect("a choice");
         assert_eq!(alone.division, Whole);
     }
 
@@ -437,7 +327,12 @@ mod tests {
         let of = |bytes, extents, tile, division| {
             let problem = Problem { extents, batches: 1, bytes: [bytes, 2] };
             let is_whole = |tile: Tile| tile.takes_turns() || tile.facts().parts > 1 || tile == Tile::Middle;
-            let choice = choose(&problem, 132, |tile, is_divided| !(is_divided && is_whole(tile)));
+            let has = |Choice { tile, division }| match division {
+                Whole => true,
+                Division::Halved => false, // as with options
+                Division::Parts(_) | Division::Even => !is_whole(tile),
+            };
+            let choice = choose(&problem, 132, has);
             assert_eq!(choice, Some(Choice { tile, division }), "{extents:?}");
         };
         of(2, [2560, 2560, 2560], Tile::Square, Division::Even);
@@ -450,9 +345,20 @@ mod tests {
         of(2, [8192, 4096, 4096], Tile::Pair, Whole);
     }
 
+    /// Where the last round is at most half full.
+    #[test]
+    fn tiles_of_a_last_round_are_halved_where_that_is_faster() {
+        chosen([1792, 1792, 1792], Tile::Square, Division::Halved);
+        chosen([2560, 2560, 2560], Tile::Square, Division::Halved);
+        chosen([4864, 4864, 4864], Tile::Pair, Division::Halved);
+        chosen([2048, 5120, 5120], Tile::Pair, Division::Halved);
+        chosen([2048, 11008, 4096], Tile::Pair, Division::Halved);
+        chosen([4096, 11008, 4096], Tile::Pair, Division::Halved);
+    }
+
     #[test]
     fn without_instances_there_is_no_choice() {
         let problem = Problem { extents: [64, 64, 64], batches: 1, bytes: [2, 2] };
-        assert_eq!(choose(&problem, 132, |_, _| false), None);
+        assert_eq!(choose(&problem, 132, |_| false), None);
     }
 }

@@ -1,16 +1,33 @@
 //! How clusters share the work of a product.
 
-use super::choose::Division;
+/// How tiles are divided among clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Division {
+    /// They are not.
+    Whole,
+    /// Where the last round of tiles is at most half full, each of its tiles is two clusters', of
+    /// which each computes the rows of one warpgroup of a block. Only without options, and with
+    /// tiles whose rows are two warpgroups'.
+    Halved,
+    /// The sums of each tile, along K, into so many parts: for fewer tiles than half of the clusters that run at a time.
+    Parts(u32),
+    /// Clusters compute whole tiles while there are at least two rounds of them left, and then
+    /// share the steps of the others along K evenly, wherever tiles begin and end. Also known as stream-K
+    /// (Osama et al., arXiv 2301.03598).
+    Even,
+}
 
 /// Parts of a tile that are asked for beyond these are left out, so that all can be counted.
 const MOST_PARTS: usize = 64;
 
-/// Units of work. The first are a tile each, and the others share the steps along K of all other
-/// tiles, laid end to end.
+/// Units of work. The first are a tile each. The others are halves of the other tiles, or share the
+/// steps of those along K, laid end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
     /// Units that are a whole tile.
     pub(crate) whole: usize,
+    /// Units that are half of a tile: the rows of one warpgroup of each block.
+    pub(crate) halves: usize,
     /// Units that share the steps of the others.
     pub(crate) sharing: usize,
     /// Steps of such a unit; the last one may have fewer.
@@ -25,10 +42,15 @@ pub(crate) struct Units {
 
 impl Units {
     /// Those of `tiles` of so many steps each, for `clusters` that run at the same time. A division
-    /// that is none, or has too many steps to count, is [`Division::Whole`].
+    /// that divides nothing, or has too many steps to count, is [`Division::Whole`].
     pub(crate) fn of(tiles: usize, steps: usize, division: Division, clusters: usize) -> Self {
         let (is_divided, whole, share, length, leaves) = match division {
             Division::Whole => return Self::whole(tiles, steps),
+            Division::Halved => {
+                let last = tiles % clusters;
+                let halves = if 2 * last <= clusters { 2 * last } else { 0 };
+                return Self { whole: tiles - halves / 2, halves, ..Self::whole(tiles, steps) };
+            }
             Division::Parts(parts) => {
                 let share = steps.div_ceil((parts as usize).clamp(1, MOST_PARTS));
                 (share < steps, 0, share, steps.next_multiple_of(share), 1)
@@ -42,19 +64,27 @@ impl Units {
         };
         match (tiles - whole).checked_mul(length) {
             Some(shared) if is_divided && shared < 1 << 31 => {
-                Self { whole, sharing: shared.div_ceil(share), share, shared, length, leaves }
+                let sharing = shared.div_ceil(share);
+                Self { whole, halves: 0, sharing, share, shared, length, leaves }
             }
             _ => Self::whole(tiles, steps),
         }
     }
 
     fn whole(tiles: usize, steps: usize) -> Self {
-        Self { whole: tiles, sharing: 0, share: steps, shared: 0, length: steps, leaves: 0 }
+        Self { whole: tiles, halves: 0, sharing: 0, share: steps, shared: 0, length: steps, leaves: 0 }
     }
 
     /// How many units there are.
     pub(crate) fn len(&self) -> usize {
-        self.whole + self.sharing
+        self.whole + self.halves + self.sharing
+    }
+
+    /// How many clusters compute them, of those that run at the same time: as few as need no more
+    /// rounds, for idle multiprocessors leave the others more power. Halves are a round of their own.
+    pub(crate) fn clusters(&self, most: usize) -> usize {
+        let rounds = if self.halves > 0 { 1 } else { self.len().div_ceil(most) };
+        self.len().div_ceil(rounds).min(most)
     }
 }
 
@@ -109,6 +139,21 @@ mod tests {
         let units = Units::of(150, 256, Division::Even, 66);
         assert_eq!((units.whole, units.sharing, units.share), (66, 66, 326));
         assert_eq!(Units::of(132, 256, Division::Even, 66), Units::of(132, 256, Division::Whole, 66));
+    }
+
+    #[test]
+    fn a_round_that_is_at_most_half_full_is_halved() {
+        let of = |tiles| {
+            let units = Units::of(tiles, 7, Division::Halved, 66);
+            (units.whole, units.halves, units.len())
+        };
+        assert_eq!(of(70), (66, 8, 74));
+        assert_eq!(of(99), (66, 66, 132));
+        assert_eq!((of(100), of(132)), ((100, 0, 100), (132, 0, 132)));
+        assert_eq!(of(5), (0, 10, 10));
+        let clusters = |tiles, division| Units::of(tiles, 7, division, 66).clusters(66);
+        assert_eq!([clusters(70, Division::Whole), clusters(70, Division::Halved)], [35, 66]);
+        assert_eq!([clusters(5, Division::Whole), clusters(5, Division::Halved)], [5, 10]);
     }
 
     #[test]

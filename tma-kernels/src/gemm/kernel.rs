@@ -13,23 +13,30 @@ use tma_runtime::tma_module;
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// A tile of this block: its batch, first row and first column. Clusters take tiles in bands of
-    /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
-    /// the L2 cache then holds.
+    /// A tile of this block: its batch, first row and first column, and which of two warpgroups has
+    /// no part in it, if not 2. From the turn `whole` on each tile is two clusters', of which each
+    /// computes the rows of one warpgroup. Clusters take tiles in bands of `group` rows, so that
+    /// blocks that run at the same time read the same parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
-        unit: u32,
-        down: u32,
-        across: u32,
+        turn: u32,
+        whole: u32,
+        m: u32,
+        n: u32,
         group: u32,
-    ) -> [u32; 3] {
+    ) -> [u32; 4] {
+        let down = m.div_ceil(TALL * WARPGROUPS * 64);
+        let across = n.div_ceil(WIDE * N);
+        let is_whole = turn < whole;
+        let unit = if is_whole { turn } else { whole + (turn - whole) / 2 };
+        let idle = if is_whole { 2 } else { (turn - whole) % 2 };
         let tile = unit % (down * across);
         let first = tile / (group * across) * group;
         let height = min(down - first, group);
         let inside = tile % (group * across);
         let row = (TALL * (first + inside % height) + block_in_cluster().y) * WARPGROUPS * 64;
         let column = (WIDE * (inside / height) + block_in_cluster().x) * N;
-        [unit / (down * across), row, column]
+        [unit / (down * across), row, column, idle]
     }
 
     /// Nothing but the product.
@@ -87,9 +94,9 @@ pub mod product {
         ];
     ))]
     pub fn plain<
-        AB,
-        SUM,
-        C,
+        AB: Multiply<AB, SUM>,
+        SUM: StoreAs<C>,
+        C: TileElement,
         const K: u32,
         const COLS: u32,
         const WIDE: u32,
@@ -116,11 +123,9 @@ pub mod product {
         k: u32,
         stagger: u32,
         group: u32,
-        batches: u32,
+        turns: u32,
+        whole: u32,
     ) where
-        AB: Multiply<AB, SUM>,
-        C: TileElement,
-        SUM: StoreAs<C>,
         Transposed<Tile<AB, Shape2<64, K>, Swizzle128>, MN_A>: Left<64, K, Element = AB>,
         Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, K, Element = AB>,
     {
@@ -141,17 +146,14 @@ pub mod product {
         sync_cluster();
         grid_dependency_launch(); // the next kernel prepares what this one has done by now
         grid_dependency_wait();
-        let down = m.div_ceil(TALL * WARPGROUPS * 64);
-        let across = n.div_ceil(WIDE * N);
-        let units = down * across * batches;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
-                    let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, group);
-                    for turn in 0..k.div_ceil(K) {
-                        let step = (cluster_idx().x * stagger + turn) % k.div_ceil(K);
+                for turn in (cluster_idx().x..turns).step_by((grid_dim().x / WIDE) as usize) {
+                    let at = place::<WIDE, TALL, WARPGROUPS, N>(turn, whole, m, n, group);
+                    for i in 0..k.div_ceil(K) {
+                        let step = (cluster_idx().x * stagger + i) % k.div_ceil(K);
                         let slot = producer.acquire();
                         let of_a = if MN_A { [at[0], step * K, at[1]] } else { [at[0], at[1], step * K] };
                         let of_b = if MN_B { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
@@ -164,11 +166,20 @@ pub mod product {
         } else {
             setmaxnreg_inc::<232>();
             let me = warpgroup_idx() - 1;
-            let leader = thread_idx().x % 128 == 0;
             let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
             let mut consumer = ring.consumer();
-            for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
-                let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, down, across, group);
+            for turn in (cluster_idx().x..turns).step_by((grid_dim().x / WIDE) as usize) {
+                let at = place::<WIDE, TALL, WARPGROUPS, N>(turn, whole, m, n, group);
+                if me == at[3] {
+                    for _ in 0..k.div_ceil(K) {
+                        let slot = consumer.wait();
+                        sync_warp(); // all lanes have waited, as a multiplication would see to
+                        if elect_one() {
+                            slot.release_cluster();
+                        }
+                    }
+                    continue;
+                }
                 let mut sum = Accumulator::<SUM, 64, N>::zero();
                 let slot = consumer.wait();
                 let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
@@ -188,22 +199,18 @@ pub mod product {
 
                 for j in unroll(0..N / COLS) {
                     let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
-                    if leader {
-                        bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
-                    }
+                    bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
                     sync_warpgroup();
                     sum.columns::<COLS>(j).store(out);
                     fence_proxy_async();
                     sync_warpgroup();
-                    if leader {
+                    if thread_idx().x % 128 == 0 {
                         c.store([at[0], at[1] + me * 64, at[2] + j * COLS], out);
                         bulk_commit_group();
                     }
                 }
             }
-            if leader {
-                bulk_wait_group_read::<0>();
-            }
+            bulk_wait_group_read::<0>();
         }
     }
 }

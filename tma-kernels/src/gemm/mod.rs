@@ -28,16 +28,19 @@ mod instances;
 pub mod kernel;
 pub mod picked;
 pub mod scaled;
+mod tile;
 pub mod turns;
 mod types;
 
 pub use array::{Matrices, MatricesMut, gemm_array};
-pub use choose::{Choice, Division, Tile};
+pub use choose::Choice;
+pub use divide::Division;
 pub use epilogue::Epilogue;
 pub use error::GemmError;
 pub use grouped::{GroupedOptions, GroupedWorkspace, gemm_grouped};
 pub use picked::{Indices, gemm_picked};
 pub use scaled::{Promoted, Scales, gemm_scaled};
+pub use tile::Tile;
 pub use types::Product;
 
 use crate::dependent::dependent;
@@ -145,7 +148,7 @@ impl Workspace {
     }
 
     /// Whether it is enough for the sums of so many blocks.
-    fn holds(&self, blocks: usize, facts: &choose::Facts) -> bool {
+    fn holds(&self, blocks: usize, facts: &tile::Facts) -> bool {
         let warpgroups = blocks * facts.warpgroups as usize;
         self.partials.len() >= warpgroups * 64 * facts.columns as usize && self.tickets.len() >= warpgroups
     }
@@ -291,32 +294,31 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Sums::Exact => AB::NAME,
         Sums::Half => AB::HALF.ok_or(GemmError::no_half_sums(AB::NAME))?,
     };
-    let find = |tile, is_divided| {
+    let find = |Choice { tile, division }: Choice| {
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
-        match &epilogue {
-            Some(epilogue) => epilogue.find(Key { is_full: true, types, tile, layout }),
-            None if is_more || is_divided => of(true),
-            None => of(false).or_else(|| of(true)),
+        match (&epilogue, division) {
+            (None, Division::Halved) if !is_more && tile.has_halves() => of(false),
+            (_, Division::Halved) => None,
+            (Some(epilogue), _) => epilogue.find(Key { is_full: true, types, tile, layout }),
+            (None, Division::Whole) if !is_more => of(false).or_else(|| of(true)),
+            (None, _) => of(true),
         }
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
-    let has = |tile, is_divided| find(tile, is_divided).is_some();
-    let chosen = || choose::choose(&problem, device.multiprocessors(), has);
+    let chosen = || choose::choose(&problem, device.multiprocessors(), |choice| find(choice).is_some());
     let missing = || match &epilogue {
         Some(_) => GemmError::missing_epilogue(types),
         None => GemmError::missing(types, layout, is_more),
     };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
-    let kernel = find(choice.tile, choice.division != Division::Whole).ok_or_else(missing)?;
+    let kernel = find(choice).ok_or_else(missing)?;
 
     let facts = choice.tile.facts();
     let tiles = problem.tiles(&facts);
     let most = (resident_blocks(on, kernel)? / facts.blocks()).max(1) as usize;
     let units = Units::of(tiles, problem.steps(), choice.division, most);
-    // Blocks that share sums compute one tile. Of others, as few clusters as need no more rounds:
-    // idle multiprocessors leave the others more power.
-    let rounds = if facts.parts > 1 { 1 } else { units.len().div_ceil(most) };
-    let clusters = units.len().div_ceil(rounds) as u32;
+    // Blocks that share sums compute one tile.
+    let clusters = if facts.parts > 1 { tiles } else { units.clusters(most) } as u32;
     let grid = Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1);
 
     let is_early = choose::begins_early(&problem, choice, device.multiprocessors());
@@ -338,10 +340,9 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::map_mut(c).with(MapOptions { overlap: may_overlap, ..options_of_maps }),
     ];
     args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
-    if kernel.params.len() <= args.len() + 1 {
-        args.push(Arg::scalar(batches as u32));
-        // `folded` has no use for the last ones.
-        args.truncate(kernel.params.len());
+    if kernel.params.len() <= args.len() + 2 {
+        args.extend([units.len(), units.whole].map(|number| Arg::scalar(number as u32)));
+        args.truncate(kernel.params.len()); // only `plain` has halves; in `folded` nobody stays
         return launch_chosen(&args);
     }
 

@@ -53,7 +53,7 @@ pub mod alternating {
         k: u32,
         stagger: u32,
         group: u32,
-        batches: u32,
+        units: u32,
     ) where
         AB: Multiply<AB, f32>,
         C: TileElement,
@@ -81,7 +81,6 @@ pub mod alternating {
         grid_dependency_wait();
         let down = m.div_ceil(256);
         let across = n.div_ceil(N);
-        let units = down * across * batches;
         let steps = k.div_ceil(K);
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();

@@ -140,9 +140,10 @@ fn clusters_begin_apart() -> Result<(), Error> {
         let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
         let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
         let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
-        let (stagger, band, batches) = (37_u32, 1, 1);
+        let tiles = grid[0] * grid[1];
+        let (stagger, band) = (37_u32, 1);
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-        args.extend([m, n, k, stagger, band, batches].map(Arg::scalar));
+        args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
         args.truncate(kernel.params.len());
         launch(&device, kernel, Grid::new(grid[0], grid[1], 1), &args)?;
         assert_eq!(c.to_vec()?, wanted, "{name}");

@@ -16,13 +16,6 @@ pub(super) const MISSED: &[Unreported] = &[
     of(
         "rows::*",
         "mbarrier.try_wait.parity.acquire.cluster",
-        &[5],
-        &[TriedOnce],
-        "A warpgroup that leaves out a tile waits for all of its steps before: in the simulator's turns its buffer is free by then.",
-    ),
-    of(
-        "rows::*",
-        "mbarrier.try_wait.parity.acquire.cluster",
         &[9],
         &[TriedOnce],
         "A warp arrives and waits for itself: its lanes have parted before, and the simulator lets them meet again as early as it can, so that all have arrived.",
@@ -40,7 +33,7 @@ pub(super) const MISSED: &[Unreported] = &[
 pub(super) const HARMLESS: &[Unreported] = &[
     of("plain::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of("plain::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    drained("plain::*", &[3, 4, 5, 6, 7]),
+    drained("plain::*", &[4, 5, 6, 7, 8]),
     of("folded::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of("folded::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of("turns::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),

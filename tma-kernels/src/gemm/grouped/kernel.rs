@@ -38,6 +38,13 @@ pub mod grouped {
         tall * across + (down - 2 * tall) * across.div_ceil(2)
     }
 
+    /// The tile that is `turn`-th, and the warpgroup that has no part in it, 2 if both have one. From
+    /// `whole` on each tile is two clusters', of which each computes the rows of one warpgroup.
+    #[tma_device]
+    fn share_of(turn: u32, whole: u32) -> [u32; 2] {
+        if turn < whole { [turn, 2] } else { [whole + (turn - whole) / 2, (turn - whole) % 2] }
+    }
+
     /// Goes on to the group of `unit`: `at` has the group, its first unit and its first row. With
     /// `WHOLE` all lanes of the warp call it, and what is read becomes a uniform register.
     #[tma_device]
@@ -150,6 +157,7 @@ pub mod grouped {
         let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two a warpgroup
         let map: SharedMap<Tile<C, Shape2<64, COLS>, Swizzle128>> = shared();
         let ends: SharedArray<u32, MOST_GROUPS> = shared();
+        let halved: SharedArray<u32, 1> = shared(); // the first tile that is two clusters'
         let known: Barrier = shared();
         let filled: Stages<Barrier, 4> = shared();
         let stored: Stages<Barrier, 4> = shared();
@@ -174,16 +182,18 @@ pub mod grouped {
         let steps = k.div_ceil(64);
         let clusters = grid_dim().x;
         let mut at = [0u32; 3];
-        let mut unit = cluster_idx().x;
+        let mut turn = cluster_idx().x;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 {
                 known.wait(0);
                 if elect_one() {
+                    let whole = halved.get(0);
                     let meets = block_in_cluster().y == 0 && steps >= LONG;
                     let mut seen = 0u32;
                     let mut producer = ring.producer();
                     loop {
+                        let unit = share_of(turn, whole)[0];
                         let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
                         if at[0] == groups {
                             break;
@@ -191,7 +201,7 @@ pub mod grouped {
                         let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
                         let row = at[2] + tile[0];
                         if meets {
-                            meet(ended, seen, unit - cluster_idx().x, steps / 4);
+                            meet(ended, seen, turn - cluster_idx().x, steps / 4);
                         }
                         for step in 0..steps {
                             if meets && step + COUNTED == steps {
@@ -211,7 +221,7 @@ pub mod grouped {
                                 b.load(slot.1, of_b, slot.barrier());
                             }
                         }
-                        unit += clusters;
+                        turn += clusters;
                     }
                     producer.drain();
                     if meets && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
@@ -219,15 +229,23 @@ pub mod grouped {
                     }
                 }
             } else if warp_idx() == 1 {
+                let mut units = 0u32;
                 for group in (lane_idx()..groups).step_by(32) {
                     let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
                     let end = row_ends.get(group);
                     assert!(start <= end && end <= m, "`ends` do not rise, or are beyond the rows of A");
                     ends.set(group, end);
+                    units += units_of::<TALL>(end - start, across);
+                }
+                units = warp_reduce_add(units);
+                let last = units % clusters; // of the last round
+                let whole = if 2 * last <= clusters { units - last } else { units };
+                let leader = lane_idx() == 0;
+                if leader {
+                    halved.set(0, whole);
                 }
                 known.arrive();
                 known.wait(0);
-                let leader = lane_idx() == 0;
                 let mine = block_idx().y * grid_dim().x + block_idx().x;
                 if leader {
                     map.copy_from(c);
@@ -235,6 +253,8 @@ pub mod grouped {
                 let mut clipped = 0u32;
                 let mut tiles = 0u32;
                 loop {
+                    let share = share_of(turn, whole);
+                    let unit = share[0];
                     let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
                     if at[0] == groups {
                         break;
@@ -258,7 +278,7 @@ pub mod grouped {
                             for warpgroup in unroll(0..2u32) {
                                 let i = warpgroup * 2 + j % 2;
                                 filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
-                                if row + warpgroup * 64 < end {
+                                if row + warpgroup * 64 < end && warpgroup != share[1] {
                                     maps.at(mine).store([row + warpgroup * 64, tile[1] + j * COLS], outs[i]);
                                     bulk_commit_group();
                                     bulk_wait_group_read::<0>();
@@ -268,7 +288,7 @@ pub mod grouped {
                         }
                     }
                     tiles += 1;
-                    unit += clusters;
+                    turn += clusters;
                 }
                 if leader {
                     bulk_wait_group::<0>();
@@ -279,16 +299,19 @@ pub mod grouped {
             let me = warpgroup_idx() - 1;
             let mut tiles = 0u32;
             known.wait(0);
+            let whole = warp_reduce_max(halved.get(0));
             let mut consumer = ring.consumer();
             loop {
+                let share = share_of(turn, whole);
+                let unit = share[0];
                 let end = seek::<true, TALL>(&mut at, unit, groups, ends, across);
                 if at[0] == groups {
                     break;
                 }
                 let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
                 let row = at[2] + tile[0] + me * 64;
-                unit += clusters;
-                if row >= end {
+                turn += clusters;
+                if row >= end || me == share[1] {
                     for _ in 0..steps {
                         let slot = consumer.wait();
                         sync_warp(); // all lanes have waited, as a multiplication would see to

@@ -1,0 +1,125 @@
+//! Tiles of C, and what they were measured to take. `docs/gemm.md`, "The choice", tells how.
+
+/// A tile of C, and how blocks work on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Tile {
+    /// 128 × 256 a block, in clusters of two blocks above each other.
+    Pair,
+    /// 128 × 192 a block, in clusters of two blocks above each other.
+    Middle,
+    /// 128 × 128 a block, in clusters of two blocks above each other.
+    Square,
+    /// 128 × 128 a block, in clusters of two blocks side by side.
+    Beside,
+    /// 128 × 176 a warpgroup, of two that take turns, in clusters of two blocks above each other.
+    Turns176,
+    /// 128 × 128, the same.
+    Turns128,
+    /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
+    Folded,
+    /// 64 × 128 a cluster of two blocks, each of which adds up half of K.
+    Folded64,
+    /// 128 × 64 a block, in clusters of two blocks side by side.
+    Narrow,
+    /// 64 × 128 a block, in clusters of four blocks side by side.
+    Quad,
+    /// 64 × 128 a block.
+    Low128,
+    /// 64 × 64 a block.
+    Low64,
+}
+
+/// A tile's extents, and what it was measured to take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// What names of instances have for it.
+    pub(crate) name: &'static str,
+    /// Blocks of a cluster, along N and M.
+    pub(crate) cluster: [u32; 2],
+    /// Warpgroups of a block that multiply.
+    pub(crate) warpgroups: u32,
+    /// Columns of a block's tile.
+    pub(crate) columns: u32,
+    /// Among how many blocks of a cluster the sums of a tile are divided, along K.
+    pub(crate) parts: u32,
+    /// Nanoseconds of a step of 128 bytes along K, in short kernels.
+    pub(super) step: f64,
+    /// The part by which steps take longer in long kernels, where the chip's power is the limit.
+    pub(super) heat: f64,
+    /// The part of its time that a step takes if clusters take tiles row by row, where that is
+    /// less: blocks above each other load A each for itself, and clusters side by side load the
+    /// same rows of it at the same time. Tiles of 128 × 192 and more load too little for it to
+    /// count.
+    pub(super) by_rows: Option<f64>,
+    /// The part of its time that a step takes if all clusters have half of a tile: they load all
+    /// that a tile needs.
+    pub(super) half: f64,
+    /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
+    pub(super) rest: f64,
+    /// Nanoseconds by which each unit of work takes longer if sums are split.
+    pub(super) split: f64,
+    /// Bytes per nanosecond that come from global memory, where each is read once.
+    pub(super) stream: f64,
+}
+
+impl Tile {
+    /// All of them, those with the least traffic first.
+    pub const ALL: [Self; 12] = [
+        Self::Pair,
+        Self::Turns176,
+        Self::Turns128,
+        Self::Middle,
+        Self::Square,
+        Self::Beside,
+        Self::Folded,
+        Self::Folded64,
+        Self::Narrow,
+        Self::Quad,
+        Self::Low128,
+        Self::Low64,
+    ];
+
+    /// Whether one warpgroup of a block multiplies while the other stores.
+    pub(crate) const fn takes_turns(self) -> bool {
+        matches!(self, Self::Turns176 | Self::Turns128)
+    }
+
+    /// Whether its rows are those of two warpgroups, so that [`Division::Halved`] can divide them.
+    pub(crate) const fn has_halves(self) -> bool {
+        self.facts().warpgroups == 2 && self.facts().parts == 1 && !self.takes_turns()
+    }
+
+    /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
+    /// choice".
+    #[rustfmt::skip]
+    pub(crate) const fn facts(self) -> Facts {
+        match self {
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, half: 0.6, rest: 1600.0, split: 7500.0, stream: 3.7 },
+            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), half: 1.0, rest: 350.0, split: 7500.0, stream: 3.7 },
+            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), half: 1.0, rest: 450.0, split: 7500.0, stream: 3.7 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, half: 0.87, rest: 1400.0, split: 7500.0, stream: 3.7 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), half: 0.8, rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, half: 1.0, rest: 1000.0, split: 8000.0, stream: 3.7 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, half: 1.0, rest: 2200.0, split: 8000.0, stream: 3.6 },
+            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, half: 1.0, rest: 1500.0, split: 8000.0, stream: 3.85 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, half: 1.0, rest: 850.0, split: 5100.0, stream: 3.7 },
+            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: 1.0, rest: 1600.0, split: 8000.0, stream: 3.85 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: 1.0, rest: 800.0, split: 3000.0, stream: 3.7 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, half: 1.0, rest: 600.0, split: 2700.0, stream: 3.4 },
+        }
+    }
+}
+
+impl Facts {
+    /// Rows and columns of a cluster's tile.
+    pub(crate) fn extents(&self) -> [usize; 2] {
+        let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
+        [tall * self.warpgroups as usize * 64 / self.parts as usize, wide * self.columns as usize]
+    }
+
+    /// Blocks of a cluster.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.cluster[0] * self.cluster[1]
+    }
+}
