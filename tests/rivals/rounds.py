@@ -97,9 +97,9 @@ def state_of_gpu():
 
 
 def order(number, count):
-    """The contestants in a round: each begins as often as any other, every other round backwards."""
-    turns = range(count) if number % 2 == 0 else reversed(range(count))
-    return [(number // 2 + turn) % count for turn in turns]
+    """The contestants in a round: over rounds each follows each other as often as any (tune::turns)."""
+    turns = range(count) if number // count % 2 == 0 else reversed(range(count))
+    return [(number + (count - turn // 2 if turn % 2 == 0 else turn // 2 + 1)) % count for turn in turns]
 
 
 def spread(values):

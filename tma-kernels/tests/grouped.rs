@@ -123,6 +123,20 @@ fn blocks_stay_for_further_tiles() -> Result<(), GemmError> {
     Ok(())
 }
 
+/// The last of these tiles is two clusters'. Blocks of a `Pair` lie above each other in groups of 130
+/// rows, and beside each other in those of 70.
+#[test]
+fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let clusters = device.multiprocessors() as usize / 2;
+    for (tile, rows) in [(Tile::Pair, 130), (Tile::Pair, 70), (Tile::Beside, 70)] {
+        let (rows, tile) = (vec![rows; clusters + 1], Some(tile));
+        Case { rows: &rows, behind: 1, nk: [16, 136], transpose_b: true, tile }
+            .check::<bf16, bf16>(&device)?;
+    }
+    Ok(())
+}
+
 /// Neither the order of warps and blocks nor that in which copies land changes a bit.
 #[test]
 fn results_are_the_same_under_every_seed() {

@@ -130,7 +130,7 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
     let step = facts.step * by_rows(problem, choice).unwrap_or(1.0);
     let busy = units.halves as f64 / clusters as f64;
-    let half = halves * (HALF + busy * (facts.half - HALF));
+    let half = halves * (HALF + busy * (facts.half.unwrap_or(1.0) - HALF));
     let cool = ((whole + half) * steps as f64 + shared * units.share as f64 * apart) * step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
     LAUNCH + rests * facts.rest + exchanged + multiplied.max(moved)
@@ -213,7 +213,8 @@ mod tests {
     fn chosen(extents: [usize; 3], tile: Tile, division: Division) {
         let problem = Problem { extents, batches: 1, bytes: [2, 2] };
         assert_eq!(
-            choose(&problem, 132, |choice| choice.tile.has_halves() || choice.division != Division::Halved),
+            choose(&problem, 132, |choice| choice.tile.facts().half.is_some()
+                || choice.division != Division::Halved),
             Some(Choice { tile, division }),
             "{extents:?}"
         );
@@ -288,9 +289,10 @@ mod tests {
     #[test]
     fn tiles_are_cut_only_for_blocks_that_run_together() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
-        let choice =
-            choose(&problem, 4, |choice| choice.tile.has_halves() || choice.division != Division::Halved)
-                .expect("a choice");
+        let choice = choose(&problem, 4, |choice| {
+            choice.tile.facts().half.is_some() || choice.division != Division::Halved
+        })
+        .expect("a choice");
         let facts = choice.tile.facts();
         let Division::Parts(parts) = choice.division else { panic!("{choice:?} divides nothing") };
         assert!(problem.tiles(&facts) as u32 * parts * facts.blocks() <= 4, "{choice:?}");

@@ -114,6 +114,13 @@ impl GemmError {
         Self::Instance { types, what: "this epilogue or indices, in these layouts", instead }
     }
 
+    /// That no kernel for elements, as names have them, halves tiles so.
+    pub(crate) const fn not_halved(types: &'static str) -> Self {
+        let instead = "only `Pair`, `Middle`, `Square` and `Narrow` are halved, in layouts that they have, and \
+                       without options or an epilogue; or leave `choice` out";
+        Self::Instance { types, what: "`Division::Halved` in this case", instead }
+    }
+
     /// That there is no instance for elements, as names have them, and a layout; `is_more` if more
     /// is asked for than the product.
     pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {

@@ -297,7 +297,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let find = |Choice { tile, division }: Choice| {
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
         match (&epilogue, division) {
-            (None, Division::Halved) if !is_more && tile.has_halves() => of(false),
+            (None, Division::Halved) if !is_more && tile.facts().half.is_some() => of(false),
             (_, Division::Halved) => None,
             (Some(epilogue), _) => epilogue.find(Key { is_full: true, types, tile, layout }),
             (None, Division::Whole) if !is_more => of(false).or_else(|| of(true)),
@@ -306,9 +306,10 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     };
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
     let chosen = || choose::choose(&problem, device.multiprocessors(), |choice| find(choice).is_some());
-    let missing = || match &epilogue {
-        Some(_) => GemmError::missing_epilogue(types),
-        None => GemmError::missing(types, layout, is_more),
+    let missing = || match (&epilogue, options.choice) {
+        (_, Some(Choice { division: Division::Halved, .. })) => GemmError::not_halved(types),
+        (Some(_), _) => GemmError::missing_epilogue(types),
+        (None, _) => GemmError::missing(types, layout, is_more),
     };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
     let kernel = find(choice).ok_or_else(missing)?;

@@ -7,7 +7,7 @@ mod divided;
 #[path = "../exact/mod.rs"]
 mod exact;
 
-use tma_kernels::gemm::Division::{Parts, Whole};
+use tma_kernels::gemm::Division::{Halved, Parts, Whole};
 use tma_kernels::gemm::folded::halves;
 use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Sums, Tile, gemm};
@@ -221,8 +221,11 @@ fn results_are_the_same_under_every_seed() {
             let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
             Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
         }
-        let options = GemmOptions { choice: Some(by(Tile::Folded, Whole)), ..GemmOptions::default() };
-        Case::nt([136, 136, 200, 1]).run::<bf16, bf16>(device, options, |sum, _| sum)
+        for choice in [by(Tile::Folded, Whole), by(Tile::Square, Halved)] {
+            let options = GemmOptions { choice: Some(choice), ..GemmOptions::default() };
+            Case::nt([136, 136, 200, 1]).run::<bf16, bf16>(device, options, |sum, _| sum)?;
+        }
+        Ok::<_, GemmError>(())
     };
     if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
         panic!("{failure}");
@@ -307,6 +310,14 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     let bias = device.zeros::<bf16, 1>([15])?;
     let options = GemmOptions { bias: Some(bias.view()), ..GemmOptions::default() };
     assert_eq!(refused(gemm(&device, &a, &b, &mut c, options)).0, "TMA0546");
+
+    // Tiles are halved without options alone.
+    let choice = Some(by(Tile::Pair, Halved));
+    gemm(&device, &a, &b, &mut c, GemmOptions { choice, ..GemmOptions::default() })?;
+    let options = GemmOptions { choice, alpha: 2.0, ..GemmOptions::default() };
+    let (code, text) = refused(gemm(&device, &a, &b, &mut c, options));
+    assert_eq!(code, "TMA0547");
+    assert!(text.contains("only `Pair`, `Middle`, `Square` and `Narrow` are halved"), "{text}");
 
     // Elements of 8 bits are multiplied along their rows alone.
     let (x, y) = (device.zeros::<e4m3, 2>([64, 32])?, device.zeros::<e4m3, 2>([32, 16])?);

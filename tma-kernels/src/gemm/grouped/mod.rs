@@ -2,6 +2,7 @@
 
 pub mod kernel;
 
+use super::divide::{Division, Units};
 use super::{GemmError, Product, Tile};
 use kernel::grouped;
 use tma_runtime::Scalar;
@@ -21,7 +22,7 @@ const CLUSTER: u32 = 2;
 const FEW_ROWS: usize = 128;
 
 /// How much slower small tiles are where no round of tiles is left unfilled.
-const SMALL: f64 = 1.08;
+const SMALL: f64 = 1.025;
 
 /// How groups of rows are multiplied.
 #[derive(Debug, Default)]
@@ -178,8 +179,14 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
     let down = rows.div_ceil(128);
     let (tall, wide) = (down / 2, down % 2);
     let across = n.div_ceil(256);
-    let large = (groups * (tall * across + wide * across.div_ceil(2))).div_ceil(clusters) as f64;
-    let small = (groups * down * across).div_ceil(clusters) as f64 / 2.0 * SMALL;
+    let rounds = |tiles, tile: Tile| {
+        let units = Units::of(tiles, 1, Division::Halved, clusters);
+        let half = tile.facts().half.filter(|_| units.halves > 0);
+        units.whole.div_ceil(clusters) as f64 + half.unwrap_or(0.0)
+    };
+    let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::Pair);
+    // A half of `Beside` is taken to take as long as one of `Square`, which is as large.
+    let small = rounds(groups * down * across, Tile::Square) / 2.0 * SMALL;
     if rows < FEW_ROWS || small < large { Tile::Beside } else { Tile::Pair }
 }
 
@@ -211,8 +218,14 @@ mod tests {
         assert_eq!(choose([64 * 1024, 4096], 64, 132), Tile::Pair);
         assert_eq!(choose([64 * 1024, 7168], 64, 132), Tile::Pair);
         assert_eq!(choose([8 * 1024, 4096], 8, 132), Tile::Pair);
+        assert_eq!(choose([8 * 1024, 7168], 8, 132), Tile::Pair);
         assert_eq!(choose([8 * 192, 4096], 8, 132), Tile::Pair);
         assert_eq!(choose([8 * 192, 7168], 8, 132), Tile::Beside);
+        assert_eq!(choose([8 * 384, 4096], 8, 132), Tile::Pair);
+        assert_eq!(choose([8 * 512, 7168], 8, 132), Tile::Pair);
+        assert_eq!(choose([8 * 640, 5120], 8, 132), Tile::Beside);
+        assert_eq!(choose([16 * 128, 7168], 16, 132), Tile::Beside);
+        assert_eq!(choose([16 * 256, 2048], 16, 132), Tile::Pair);
         assert_eq!(choose([128 * 26, 4096], 128, 132), Tile::Beside);
         assert_eq!(choose([64 * 128, 256], 64, 132), Tile::Beside);
     }
