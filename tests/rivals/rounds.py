@@ -2,7 +2,7 @@
 
 A slice is many launches of one contestant one after the other, as in `tests/src/gpu/bench/slices.rs`: recorded as a
 CUDA graph, a quarter of them before those that count, clock and power read in the middle. In a round each contestant
-has one slice, in changing order; ratios are taken within a round.
+has one slice, in an order that changes; ratios are taken within a round.
 """
 
 import json
@@ -97,9 +97,10 @@ def state_of_gpu():
 
 
 def order(number, count):
-    """The contestants in a round: over rounds each follows each other as often as any (tune::turns)."""
+    """The contestants in a round: those of `turns` in tma-runtime/src/tune/turns.rs."""
     turns = range(count) if number // count % 2 == 0 else reversed(range(count))
-    return [(number + (count - turn // 2 if turn % 2 == 0 else turn // 2 + 1)) % count for turn in turns]
+    places = [count - turn // 2 if turn % 2 == 0 else turn // 2 + 1 for turn in turns]
+    return [(number + place) % count for place in places]
 
 
 def spread(values):

@@ -20,7 +20,7 @@ use crate::random::hash;
 /// A check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
-        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712], 1)),
+        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712], 2)),
         test("gemm_folded", folded()),
         test("gemm_turns", turns()),
         test("gemm_with_options", shared_and_optional()),
@@ -58,7 +58,7 @@ fn equal(found: &[bf16], wanted: &[bf16]) -> anyhow::Result<()> {
 }
 
 /// `c = a · bᵀ` by a single cluster of two blocks above each other, which takes tile after tile, each
-/// of 128 columns. The last ones are `halved`: each is two turns of the cluster's.
+/// of 128 columns. It computes each of the last `halved` tiles in two units.
 fn of_one_cluster(
     kernel: &'static KernelSpec,
     [m, n, k]: [usize; 3],
@@ -71,8 +71,8 @@ fn of_one_cluster(
         let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
         let (stagger, band, tiles) = (0_u32, 1, n.div_ceil(128) as u32);
-        let (turns, whole) = (tiles + halved, tiles - halved);
-        args.extend([m as u32, n as u32, k as u32, stagger, band, turns, whole].map(Arg::scalar));
+        let (units, whole) = (tiles + halved, tiles - halved);
+        args.extend([m as u32, n as u32, k as u32, stagger, band, units, whole].map(Arg::scalar));
         args.truncate(kernel.params.len());
         launch(device, kernel, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)

@@ -124,12 +124,12 @@ fn blocks_stay_for_further_tiles() -> Result<(), GemmError> {
 }
 
 /// The last of these tiles is two clusters'. Blocks of a `Pair` lie above each other in groups of 130
-/// rows, and beside each other in those of 70.
+/// and 250 rows, and beside each other in those of 70.
 #[test]
 fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
     let device = Device::open()?;
     let clusters = device.multiprocessors() as usize / 2;
-    for (tile, rows) in [(Tile::Pair, 130), (Tile::Pair, 70), (Tile::Beside, 70)] {
+    for (tile, rows) in [(Tile::Pair, 130), (Tile::Pair, 250), (Tile::Pair, 70), (Tile::Beside, 70)] {
         let (rows, tile) = (vec![rows; clusters + 1], Some(tile));
         Case { rows: &rows, behind: 1, nk: [16, 136], transpose_b: true, tile }
             .check::<bf16, bf16>(&device)?;

@@ -93,10 +93,6 @@ const APART: f64 = 1.12;
 /// How much slower than [`nanoseconds`] says such a choice is taken to be, which errs most there.
 const DOUBT: f64 = 1.05;
 
-/// The part of its time that a step takes in which one of two warpgroups multiplies, where few
-/// clusters load at that time.
-const HALF: f64 = 0.55;
-
 /// Nanoseconds by which the kernel that divides sums takes longer for a tile of 128 × 256 elements.
 const FULL: f64 = 2000.0;
 
@@ -129,11 +125,10 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
         * if is_shared { AGAIN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
     let step = facts.step * by_rows(problem, choice).unwrap_or(1.0);
-    let busy = units.halves as f64 / clusters as f64;
-    let half = halves * (HALF + busy * (facts.half.unwrap_or(1.0) - HALF));
+    let half = halves * facts.half_step(units.halves as f64 / clusters as f64);
     let cool = ((whole + half) * steps as f64 + shared * units.share as f64 * apart) * step;
     let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
-    LAUNCH + rests * facts.rest + exchanged + multiplied.max(moved)
+    LAUNCH + rests * facts.rest + facts.last + exchanged + multiplied.max(moved)
 }
 
 /// By how many steps along K a cluster begins after the one before it, if each part of a B that the
@@ -176,7 +171,8 @@ pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u
 }
 
 /// The fastest choice by [`nanoseconds`] among those for which there is an instance; `None` if there
-/// is none. Tiles are cut into parts only if all parts run at the same time.
+/// is none. Tiles are cut into parts only if all parts run at the same time, and halved only after a
+/// round of whole ones.
 pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {
@@ -189,7 +185,8 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> b
         let most = (clusters / tiles.max(1)).min(problem.steps()).min(MOST_PARTS) as u32;
         let parts = (2..=most).map(Division::Parts);
         let even = (most < 2).then_some(Division::Even);
-        for division in [Division::Whole, Division::Halved].into_iter().chain(parts).chain(even) {
+        let halved = (facts.half.is_some() && tiles > clusters).then_some(Division::Halved);
+        for division in [Division::Whole].into_iter().chain(halved).chain(parts).chain(even) {
             let choice = Choice { tile, division };
             if !has(choice) {
                 continue;
@@ -212,12 +209,7 @@ mod tests {
     #[track_caller]
     fn chosen(extents: [usize; 3], tile: Tile, division: Division) {
         let problem = Problem { extents, batches: 1, bytes: [2, 2] };
-        assert_eq!(
-            choose(&problem, 132, |choice| choice.tile.facts().half.is_some()
-                || choice.division != Division::Halved),
-            Some(Choice { tile, division }),
-            "{extents:?}"
-        );
+        assert_eq!(choose(&problem, 132, |_| true), Some(Choice { tile, division }), "{extents:?}");
     }
 
     /// The fastest of those measured (docs/gemm.md, "The choice").
@@ -289,10 +281,7 @@ mod tests {
     #[test]
     fn tiles_are_cut_only_for_blocks_that_run_together() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
-        let choice = choose(&problem, 4, |choice| {
-            choice.tile.facts().half.is_some() || choice.division != Division::Halved
-        })
-        .expect("a choice");
+        let choice = choose(&problem, 4, |_| true).expect("a choice");
         let facts = choice.tile.facts();
         let Division::Parts(parts) = choice.division else { panic!("{choice:?} divides nothing") };
         assert!(problem.tiles(&facts) as u32 * parts * facts.blocks() <= 4, "{choice:?}");
@@ -351,6 +340,7 @@ mod tests {
     #[test]
     fn tiles_of_a_last_round_are_halved_where_that_is_faster() {
         chosen([1792, 1792, 1792], Tile::Square, Division::Halved);
+        chosen([2304, 2304, 2304], Tile::Square, Division::Halved);
         chosen([2560, 2560, 2560], Tile::Square, Division::Halved);
         chosen([4864, 4864, 4864], Tile::Pair, Division::Halved);
         chosen([2048, 5120, 5120], Tile::Pair, Division::Halved);

@@ -6,8 +6,8 @@ pub enum Division {
     /// They are not.
     Whole,
     /// Where the last round of tiles is at most half full, each of its tiles is two clusters', of
-    /// which each computes the rows of one warpgroup of a block. Only without options, and with
-    /// tiles whose rows are two warpgroups'.
+    /// which each computes the rows of one warpgroup of a block. Only `Pair`, `Middle` and `Square`
+    /// are halved, and only without options.
     Halved,
     /// The sums of each tile, along K, into so many parts: for fewer tiles than half of the clusters that run at a time.
     Parts(u32),
@@ -47,7 +47,7 @@ impl Units {
         let (is_divided, whole, share, length, leaves) = match division {
             Division::Whole => return Self::whole(tiles, steps),
             Division::Halved => {
-                let last = tiles % clusters;
+                let last = tiles % clusters; // the kernel of groups counts the same
                 let halves = if 2 * last <= clusters { 2 * last } else { 0 };
                 return Self { whole: tiles - halves / 2, halves, ..Self::whole(tiles, steps) };
             }
@@ -81,10 +81,12 @@ impl Units {
     }
 
     /// How many clusters compute them, of those that run at the same time: as few as need no more
-    /// rounds, for idle multiprocessors leave the others more power. Halves are a round of their own.
+    /// rounds, for idle multiprocessors leave the others more power. Halves follow rounds of all.
     pub(crate) fn clusters(&self, most: usize) -> usize {
-        let rounds = if self.halves > 0 { 1 } else { self.len().div_ceil(most) };
-        self.len().div_ceil(rounds).min(most)
+        if self.halves > 0 {
+            return self.len().min(most);
+        }
+        self.len().div_ceil(self.len().div_ceil(most))
     }
 }
 
@@ -139,6 +141,18 @@ mod tests {
         let units = Units::of(150, 256, Division::Even, 66);
         assert_eq!((units.whole, units.sharing, units.share), (66, 66, 326));
         assert_eq!(Units::of(132, 256, Division::Even, 66), Units::of(132, 256, Division::Whole, 66));
+    }
+
+    #[test]
+    fn every_tile_is_one_unit_or_both_halves() {
+        for clusters in 1..12 {
+            for tiles in 1..40 {
+                let units = Units::of(tiles, 7, Division::Halved, clusters);
+                assert_eq!((units.whole + units.halves / 2, units.sharing), (tiles, 0), "{tiles} {clusters}");
+                assert!(units.halves <= clusters && units.halves.is_multiple_of(2), "{tiles} {clusters}");
+                assert!(units.halves == 0 || units.whole.is_multiple_of(clusters), "{tiles} {clusters}");
+            }
+        }
     }
 
     #[test]

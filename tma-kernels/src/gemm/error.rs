@@ -116,8 +116,8 @@ impl GemmError {
 
     /// That no kernel for elements, as names have them, halves tiles so.
     pub(crate) const fn not_halved(types: &'static str) -> Self {
-        let instead = "only `Pair`, `Middle`, `Square` and `Narrow` are halved, in layouts that they have, and \
-                       without options or an epilogue; or leave `choice` out";
+        let instead = "only `Pair`, `Middle` and `Square` are halved, in layouts that they have, and without \
+                       options or an epilogue; or leave `choice` out";
         Self::Instance { types, what: "`Division::Halved` in this case", instead }
     }
 

@@ -13,13 +13,22 @@ use tma_runtime::tma_module;
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// A tile of this block: its batch, first row and first column, and which of two warpgroups has
-    /// no part in it, if not 2. From the turn `whole` on each tile is two clusters', of which each
-    /// computes the rows of one warpgroup. Clusters take tiles in bands of `group` rows, so that
-    /// blocks that run at the same time read the same parts of A and B, which the L2 cache then holds.
+    /// Stands for a warpgroup where none is meant.
+    const NOBODY: u32 = 2;
+
+    /// The tile of a unit of work, and which warpgroup is idle, or `NOBODY`. From `whole` on each tile
+    /// is two units, of which each is the rows of one warpgroup.
+    #[tma_device]
+    fn share_of(unit: u32, whole: u32) -> [u32; 2] {
+        if unit < whole { [unit, NOBODY] } else { [whole + (unit - whole) / 2, (unit - whole) % 2] }
+    }
+
+    /// A unit of this block: its batch, first row and first column, and which warpgroup is idle.
+    /// Clusters take tiles in bands of `group` rows, so that blocks that run at the same time read the
+    /// same parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
-        turn: u32,
+        unit: u32,
         whole: u32,
         m: u32,
         n: u32,
@@ -27,16 +36,14 @@ pub mod product {
     ) -> [u32; 4] {
         let down = m.div_ceil(TALL * WARPGROUPS * 64);
         let across = n.div_ceil(WIDE * N);
-        let is_whole = turn < whole;
-        let unit = if is_whole { turn } else { whole + (turn - whole) / 2 };
-        let idle = if is_whole { 2 } else { (turn - whole) % 2 };
-        let tile = unit % (down * across);
+        let share = share_of(unit, whole);
+        let tile = share[0] % (down * across);
         let first = tile / (group * across) * group;
         let height = min(down - first, group);
         let inside = tile % (group * across);
         let row = (TALL * (first + inside % height) + block_in_cluster().y) * WARPGROUPS * 64;
         let column = (WIDE * (inside / height) + block_in_cluster().x) * N;
-        [unit / (down * across), row, column, idle]
+        [share[0] / (down * across), row, column, share[1]]
     }
 
     /// Nothing but the product.
@@ -123,7 +130,7 @@ pub mod product {
         k: u32,
         stagger: u32,
         group: u32,
-        turns: u32,
+        units: u32,
         whole: u32,
     ) where
         Transposed<Tile<AB, Shape2<64, K>, Swizzle128>, MN_A>: Left<64, K, Element = AB>,
@@ -150,8 +157,8 @@ pub mod product {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for turn in (cluster_idx().x..turns).step_by((grid_dim().x / WIDE) as usize) {
-                    let at = place::<WIDE, TALL, WARPGROUPS, N>(turn, whole, m, n, group);
+                for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+                    let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, whole, m, n, group);
                     for i in 0..k.div_ceil(K) {
                         let step = (cluster_idx().x * stagger + i) % k.div_ceil(K);
                         let slot = producer.acquire();
@@ -168,8 +175,8 @@ pub mod product {
             let me = warpgroup_idx() - 1;
             let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
             let mut consumer = ring.consumer();
-            for turn in (cluster_idx().x..turns).step_by((grid_dim().x / WIDE) as usize) {
-                let at = place::<WIDE, TALL, WARPGROUPS, N>(turn, whole, m, n, group);
+            for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+                let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, whole, m, n, group);
                 if me == at[3] {
                     for _ in 0..k.div_ceil(K) {
                         let slot = consumer.wait();

@@ -98,7 +98,7 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub epilogue: Option<Epilogue<'a>>,
     /// What products are added up in.
     pub sums: Sums,
-    /// The kernel's tile, and how sums are divided; by default [`choose`](choose::choose) chooses.
+    /// The kernel's tile, and how tiles are divided; by default [`choose`](choose::choose) chooses.
     pub choice: Option<Choice>,
     /// Memory for products whose sums are divided among clusters. Without it, such a product
     /// allocates its own and waits when that is freed.
@@ -343,7 +343,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
     if kernel.params.len() <= args.len() + 2 {
         args.extend([units.len(), units.whole].map(|number| Arg::scalar(number as u32)));
-        args.truncate(kernel.params.len()); // only `plain` has halves; in `folded` nobody stays
+        args.truncate(kernel.params.len()); // `turns` takes no `whole`, and `folded` neither of them
         return launch_chosen(&args);
     }
 

@@ -53,16 +53,22 @@ pub(crate) struct Facts {
     /// count.
     pub(super) by_rows: Option<f64>,
     /// The part of its time that a step takes if all clusters have half of a tile, for which they
-    /// load all that a tile needs. `None` where [`Division::Halved`](super::Division::Halved) divides
-    /// nothing: its rows are not two warpgroups', or these take turns.
+    /// load all that a tile needs. Only tiles of the kernel `plain` are halved, and of those the ones
+    /// for which it was measured.
     pub(super) half: Option<f64>,
     /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
     pub(super) rest: f64,
+    /// Nanoseconds by which the last tile takes longer, whose end no other tile hides.
+    pub(super) last: f64,
     /// Nanoseconds by which each unit of work takes longer if sums are split.
     pub(super) split: f64,
     /// Bytes per nanosecond that come from global memory, where each is read once.
     pub(super) stream: f64,
 }
+
+/// The part of its time that a step takes in which one of two warpgroups multiplies, where few
+/// clusters load at that time.
+const ALONE: f64 = 0.55;
 
 impl Tile {
     /// All of them, those with the least traffic first.
@@ -86,23 +92,23 @@ impl Tile {
         matches!(self, Self::Turns176 | Self::Turns128)
     }
 
-    /// What is known of it. Measured on an H200 with driver 580, in bf16: `docs/gemm.md`, "The
-    /// choice".
+    /// What is known of it. Measured on an H200, `by_rows`, `half` and `last` on an H100, with driver
+    /// 580 and mostly in bf16: `docs/gemm.md`, "The choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, half: Some(0.6), rest: 1600.0, split: 7500.0, stream: 3.7 },
-            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), half: None, rest: 350.0, split: 7500.0, stream: 3.7 },
-            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), half: None, rest: 450.0, split: 7500.0, stream: 3.7 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, half: Some(0.87), rest: 1400.0, split: 7500.0, stream: 3.7 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), half: Some(0.8), rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, half: None, rest: 1000.0, split: 8000.0, stream: 3.7 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, half: None, rest: 2200.0, split: 8000.0, stream: 3.6 },
-            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1500.0, split: 8000.0, stream: 3.85 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, half: Some(1.0), rest: 850.0, split: 5100.0, stream: 3.7 },
-            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1600.0, split: 8000.0, stream: 3.85 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 800.0, split: 3000.0, stream: 3.7 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, half: None, rest: 600.0, split: 2700.0, stream: 3.4 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, half: Some(0.6), rest: 1600.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), half: None, rest: 350.0, last: 1500.0, split: 7500.0, stream: 3.7 },
+            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, half: Some(0.87), rest: 1400.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), half: Some(0.8), rest: 1000.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, half: None, rest: 1000.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, half: None, rest: 2200.0, last: 0.0, split: 8000.0, stream: 3.6 },
+            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 3.85 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, half: None, rest: 850.0, last: 0.0, split: 5100.0, stream: 3.7 },
+            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.85 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 800.0, last: 0.0, split: 3000.0, stream: 3.7 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, half: None, rest: 600.0, last: 0.0, split: 2700.0, stream: 3.4 },
         }
     }
 }
@@ -112,6 +118,12 @@ impl Facts {
     pub(crate) fn extents(&self) -> [usize; 2] {
         let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
         [tall * self.warpgroups as usize * 64 / self.parts as usize, wide * self.columns as usize]
+    }
+
+    /// The part of its time that a step takes in which one of two warpgroups multiplies, if such a
+    /// part of all clusters have one at that time. Of a tile for which it is not known, all of it.
+    pub(super) fn half_step(&self, busy: f64) -> f64 {
+        ALONE + busy * (self.half.unwrap_or(1.0) - ALONE)
     }
 
     /// Blocks of a cluster.

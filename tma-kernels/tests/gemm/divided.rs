@@ -6,23 +6,27 @@ use tma_runtime::prelude::*;
 
 use super::case::{Case, by, device};
 
-/// Tiles of the last round are two clusters' each: with rounds before it, and without, also where
-/// half of a tile is outside of C.
+/// The last of these tiles is two clusters': with rounds before it, and without, also where half of a
+/// tile is outside of C.
 #[test]
 fn tiles_of_the_last_round_are_halved() {
     let clusters = device().multiprocessors() as usize / 2;
-    for (tile, [rows, columns]) in [
-        (Tile::Pair, [256, 256]),
-        (Tile::Middle, [256, 192]),
-        (Tile::Square, [256, 128]),
-        (Tile::Narrow, [128, 128]),
-    ] {
-        Case::nt([rows - 8, columns * (clusters + 1) - 8, 136, 1]).product::<bf16, bf16>(by(tile, Halved));
-        Case::nt([rows + 48, columns - 8, 200, 2]).product::<bf16, bf16>(by(tile, Halved));
+    for (tile, [rows, columns]) in
+        [(Tile::Pair, [256, 256]), (Tile::Middle, [256, 192]), (Tile::Square, [256, 128])]
+    {
+        for (rows, columns) in [
+            (rows - 8, columns * (clusters + 1) - 8),
+            (rows / 4, columns * (clusters + 1)),
+            (rows - 8, columns - 8),
+            (rows / 4 - 8, columns),
+        ] {
+            Case::nt([rows, columns, 200, 1]).product::<bf16, bf16>(by(tile, Halved));
+        }
     }
     Case::nt([248, 128 * (2 * clusters + 1), 72, 1]).product::<f16, f16>(by(Tile::Square, Halved));
     for transposed in [[false, false], [true, false], [true, true]] {
-        Case { mnkl: [304, 264, 136, 1], transposed }.product::<bf16, bf16>(by(Tile::Pair, Halved));
+        let mnkl = [248, 256 * (clusters + 1) - 8, 136, 1];
+        Case { mnkl, transposed }.product::<bf16, bf16>(by(Tile::Pair, Halved));
     }
 }
 

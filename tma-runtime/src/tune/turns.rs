@@ -1,10 +1,10 @@
 //! Who runs when.
 
 /// The order in which `count` contestants take turns in a round. What a chip does depends on what it
-/// did before: its clock on how much power it drew. So over `2 * count` rounds each begins as often
-/// as any other, and within the rounds comes right after each of the others equally often (Williams,
-/// "Experimental designs balanced for the estimation of residual effects of treatments", 1949). If
-/// `count` is even, `count` rounds have that already.
+/// did before: its clock on how much power it drew. So each begins a round as often as any other, and
+/// within rounds each comes right after each other equally often: over `count` rounds if that is even,
+/// else over twice as many, and nearly so over any number (Williams, "Experimental designs balanced
+/// for the estimation of residual effects of treatments", 1949).
 pub fn turns(round: usize, count: usize) -> impl Iterator<Item = usize> {
     let is_backwards = (round / count.max(1)) % 2 == 1;
     (0..count).map(move |turn| {
@@ -30,6 +30,14 @@ mod tests {
             times[pair[0] * count + pair[1]] += 1;
         }
         times
+    }
+
+    /// `order` in `tests/rivals/rounds.py` gives the same.
+    #[test]
+    fn neighbours_change() {
+        assert_eq!(rounds(4, 4), [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]);
+        let three = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0], [0, 2, 1], [1, 0, 2]];
+        assert_eq!(rounds(6, 3), three);
     }
 
     #[test]

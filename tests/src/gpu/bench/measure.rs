@@ -1,11 +1,13 @@
 //! Contestants in turns.
 //!
-//! Within each round each contestant runs once, the first of them another one each time, so that
-//! clocks, temperature and what is left in the cache favour none. Ratios are taken within a round.
+//! Within each round each contestant runs once, in an order by which none has the same one before it
+//! each time: clocks, temperature and what is left in the cache favour none. Ratios are taken within a
+//! round.
 
 use std::ops::Range;
 
 use tma_runtime::prelude::*;
+use tma_runtime::tune::turns;
 
 use super::products;
 
@@ -62,8 +64,7 @@ pub fn in_turns(
     }
     let mut speeds = vec![vec![]; contestants.len()];
     for round in 0..WARM_UP + ROUNDS {
-        for turn in 0..contestants.len() {
-            let index = (round + turn) % contestants.len();
+        for index in turns(round, contestants.len()) {
             let start = stream.record()?;
             (0..LAUNCHES).try_for_each(|_| launch(index, stream))?;
             let seconds = f64::from(start.elapsed_ms(&stream.record()?)?) / 1e3;

@@ -30,6 +30,9 @@ pub mod grouped {
     /// waiting.
     const LOOKED: u32 = 4;
 
+    /// Stands for a warpgroup where none is meant.
+    const NOBODY: u32 = 2;
+
     /// Clusters' tiles of a group of so many rows, of which `across` blocks are side by side.
     #[tma_device]
     fn units_of<const TALL: bool>(rows: u32, across: u32) -> u32 {
@@ -38,11 +41,11 @@ pub mod grouped {
         tall * across + (down - 2 * tall) * across.div_ceil(2)
     }
 
-    /// The tile that is `turn`-th, and the warpgroup that has no part in it, 2 if both have one. From
-    /// `whole` on each tile is two clusters', of which each computes the rows of one warpgroup.
+    /// The tile that a cluster takes in a turn, and which warpgroup is idle, or `NOBODY`. From `whole`
+    /// on each tile is two clusters', of which each computes the rows of one warpgroup.
     #[tma_device]
     fn share_of(turn: u32, whole: u32) -> [u32; 2] {
-        if turn < whole { [turn, 2] } else { [whole + (turn - whole) / 2, (turn - whole) % 2] }
+        if turn < whole { [turn, NOBODY] } else { [whole + (turn - whole) / 2, (turn - whole) % 2] }
     }
 
     /// Goes on to the group of `unit`: `at` has the group, its first unit and its first row. With
@@ -157,7 +160,7 @@ pub mod grouped {
         let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two a warpgroup
         let map: SharedMap<Tile<C, Shape2<64, COLS>, Swizzle128>> = shared();
         let ends: SharedArray<u32, MOST_GROUPS> = shared();
-        let halved: SharedArray<u32, 1> = shared(); // the first tile that is two clusters'
+        let first_halved: SharedArray<u32, 1> = shared();
         let known: Barrier = shared();
         let filled: Stages<Barrier, 4> = shared();
         let stored: Stages<Barrier, 4> = shared();
@@ -188,7 +191,7 @@ pub mod grouped {
             if warp_idx() == 0 {
                 known.wait(0);
                 if elect_one() {
-                    let whole = halved.get(0);
+                    let whole = first_halved.get(0);
                     let meets = block_in_cluster().y == 0 && steps >= LONG;
                     let mut seen = 0u32;
                     let mut producer = ring.producer();
@@ -238,11 +241,13 @@ pub mod grouped {
                     units += units_of::<TALL>(end - start, across);
                 }
                 units = warp_reduce_add(units);
-                let last = units % clusters; // of the last round
-                let whole = if 2 * last <= clusters { units - last } else { units };
+                // Tiles of the last round, if another comes before it: as `divide.rs` has it.
+                let last = units % clusters;
+                let is_halved = 2 * last <= clusters && units > clusters;
+                let whole = if is_halved { units - last } else { units };
                 let leader = lane_idx() == 0;
                 if leader {
-                    halved.set(0, whole);
+                    first_halved.set(0, whole);
                 }
                 known.arrive();
                 known.wait(0);
@@ -255,6 +260,7 @@ pub mod grouped {
                 loop {
                     let share = share_of(turn, whole);
                     let unit = share[0];
+                    let idle = share[1];
                     let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
                     if at[0] == groups {
                         break;
@@ -278,7 +284,7 @@ pub mod grouped {
                             for warpgroup in unroll(0..2u32) {
                                 let i = warpgroup * 2 + j % 2;
                                 filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
-                                if row + warpgroup * 64 < end && warpgroup != share[1] {
+                                if row + warpgroup * 64 < end && warpgroup != idle {
                                     maps.at(mine).store([row + warpgroup * 64, tile[1] + j * COLS], outs[i]);
                                     bulk_commit_group();
                                     bulk_wait_group_read::<0>();
@@ -299,11 +305,12 @@ pub mod grouped {
             let me = warpgroup_idx() - 1;
             let mut tiles = 0u32;
             known.wait(0);
-            let whole = warp_reduce_max(halved.get(0));
+            let whole = warp_reduce_max(first_halved.get(0));
             let mut consumer = ring.consumer();
             loop {
                 let share = share_of(turn, whole);
                 let unit = share[0];
+                let idle = share[1];
                 let end = seek::<true, TALL>(&mut at, unit, groups, ends, across);
                 if at[0] == groups {
                     break;
@@ -311,7 +318,7 @@ pub mod grouped {
                 let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
                 let row = at[2] + tile[0] + me * 64;
                 turn += clusters;
-                if row >= end || me == share[1] {
+                if row >= end || me == idle {
                     for _ in 0..steps {
                         let slot = consumer.wait();
                         sync_warp(); // all lanes have waited, as a multiplication would see to

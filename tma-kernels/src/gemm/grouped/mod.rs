@@ -22,7 +22,7 @@ const CLUSTER: u32 = 2;
 const FEW_ROWS: usize = 128;
 
 /// How much slower small tiles are where no round of tiles is left unfilled.
-const SMALL: f64 = 1.025;
+const SMALL: f64 = 1.02;
 
 /// How groups of rows are multiplied.
 #[derive(Debug, Default)]
@@ -180,9 +180,11 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
     let (tall, wide) = (down / 2, down % 2);
     let across = n.div_ceil(256);
     let rounds = |tiles, tile: Tile| {
-        let units = Units::of(tiles, 1, Division::Halved, clusters);
-        let half = tile.facts().half.filter(|_| units.halves > 0);
-        units.whole.div_ceil(clusters) as f64 + half.unwrap_or(0.0)
+        let division = if tiles > clusters { Division::Halved } else { Division::Whole };
+        let units = Units::of(tiles, 1, division, clusters);
+        let busy = units.halves as f64 / clusters as f64;
+        let half = if units.halves > 0 { tile.facts().half_step(busy) } else { 0.0 };
+        units.whole.div_ceil(clusters) as f64 + half
     };
     let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::Pair);
     // A half of `Beside` is taken to take as long as one of `Square`, which is as large.

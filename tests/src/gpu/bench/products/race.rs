@@ -1,5 +1,5 @@
-//! Contestants in turns: the rounds of a shape. In a round each has one slice, in changing order;
-//! ratios are taken within a round.
+//! Contestants in turns: the rounds of a shape. In a round each has one slice, in an order by which
+//! none has the same one before it each time; ratios are taken within a round.
 
 use super::contestants::Contestant;
 use super::precision::Precision;
