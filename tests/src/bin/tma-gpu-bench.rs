@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tma_kernels::gemm::Choice;
 use tma_runtime::Device;
-use tma_tests::gpu::bench::{self, measure::Plan, products, products::report::Format};
+use tma_tests::gpu::bench::{
+    self, measure::Plan, products, products::contestants::choices, products::report::Format,
+};
 
 /// Measures kernels on the first GPU.
 #[derive(Parser)]
@@ -40,6 +43,10 @@ struct Args {
     /// Of how many algorithms that cuBLASLt proposes the fastest takes part in the products.
     #[arg(long, default_value_t = products::Options::default().algorithms)]
     algorithms: usize,
+    /// What `tma_kernels::gemm` is told to choose in contestants of their own, such as
+    /// `pair,square:halved,pair:even,low64:2`.
+    #[arg(long, value_delimiter = ',', value_parser = choices::parse)]
+    choices: Vec<Choice>,
     /// A folder with PTX from elsewhere and an `index.json`, which multiplies in the same rounds.
     #[arg(long)]
     yardstick: Option<PathBuf>,
@@ -65,6 +72,7 @@ fn main() -> anyhow::Result<ExitCode> {
         slice_ms: args.slice_ms,
         cublas: args.cublas,
         algorithms: args.algorithms,
+        choices: args.choices,
         yardstick: args.yardstick,
         format: args.format,
     };

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
+use tma_kernels::gemm::Choice;
 use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 
@@ -50,6 +51,8 @@ pub struct Options {
     pub cublas: Option<PathBuf>,
     /// Of how many algorithms cuBLASLt's fastest is chosen.
     pub algorithms: usize,
+    /// What `tma_kernels::gemm` is told to choose, each a contestant.
+    pub choices: Vec<Choice>,
     /// A folder with PTX from elsewhere.
     pub yardstick: Option<PathBuf>,
     /// How results are printed.
@@ -65,6 +68,7 @@ impl Default for Options {
             slice_ms: 100.0,
             cublas: None,
             algorithms: 16,
+            choices: vec![],
             yardstick: None,
             format: Format::default(),
         }
@@ -182,8 +186,10 @@ impl Products<'_> {
     }
 
     fn shape<P: Precision>(&self, shape: [usize; 3], lines: &mut Vec<Line>) -> anyhow::Result<Vec<bool>> {
+        let options = &self.plan.products;
         let mut kernels = contestants::kernels::<P>();
-        if let Some(folder) = &self.plan.products.yardstick {
+        kernels.extend(options.choices.iter().map(|&choice| contestants::library(Some(choice))));
+        if let Some(folder) = &options.yardstick {
             kernels.extend(yardstick::of_folder(folder)?);
         }
         let is_planned = |name: &str| self.plan.names("products", &format!("{}/{name}", P::NAME));
@@ -197,8 +203,7 @@ impl Products<'_> {
             return self.launched(&mut problem, &kernels, launches).map(|()| vec![]);
         }
         let product = self.rivals.cublaslt.as_ref().and_then(|library| {
-            let most = self.plan.products.algorithms;
-            told("cuBLASLt's product", library.product(P::TYPES, shape, most))
+            told("cuBLASLt's product", library.product(P::TYPES, shape, options.algorithms))
         });
         let cublas = self.rivals.cublas.as_ref().filter(|_| P::TYPES.operand != types::E4M3);
         let mut all: Vec<_> = cublas.into_iter().map(contestants::cublas::<P>).collect();
@@ -214,7 +219,7 @@ impl Products<'_> {
             let measured = self.race.run(&mut problem, &right)?;
             let told = report::lines(&right, &measured, shape);
             let judged = judge(&right, &measured, shape);
-            match self.plan.products.format {
+            match options.format {
                 Format::Json => {
                     told.iter().for_each(|line| println!("{}", json!(line)));
                     judged.iter().for_each(|verdict| println!("{}", json!(verdict)));

@@ -2,12 +2,13 @@
 //!
 //! To add one, push it in [`kernels`]: a name, and a closure that queues C = A · Bᵀ.
 
+pub mod choices;
 pub mod tiled;
 pub mod yardstick;
 
 use std::cell::RefCell;
 
-use tma_kernels::gemm::{GemmOptions, Workspace, gemm};
+use tma_kernels::gemm::{Choice, GemmOptions, Workspace, gemm};
 use tma_runtime::prelude::*;
 
 use self::tiled::Blocks;
@@ -72,19 +73,23 @@ pub fn kernels<P: Precision>() -> Vec<Contestant<'static, P>> {
             Ok(kernel.multiply(stream, matrices)?)
         })
     });
-    tiled.chain([library()]).collect()
+    tiled.chain([library(None)]).collect()
 }
 
-/// `tma_kernels::gemm`, by the instance that it chooses.
-fn library<P: Precision>() -> Contestant<'static, P> {
+/// `tma_kernels::gemm`, by the given choice or by its own.
+pub fn library<P: Precision>(choice: Option<Choice>) -> Contestant<'static, P> {
+    let name = match choice {
+        None => "tma_kernels::gemm".to_owned(),
+        Some(choice) => format!("tma_kernels::gemm {}", choices::word(choice)),
+    };
     let workspace = RefCell::new(None);
-    Contestant::new("tma_kernels::gemm", Role::Kernel, move |stream, Matrices { a, b, c }| {
+    Contestant::new(name, Role::Kernel, move |stream, Matrices { a, b, c }| {
         let mut workspace = workspace.borrow_mut();
         if workspace.is_none() {
             *workspace = Some(Workspace::new(a.device())?);
         }
-        let options =
-            GemmOptions { transpose_b: true, workspace: workspace.as_mut(), ..GemmOptions::default() };
+        let workspace = workspace.as_mut();
+        let options = GemmOptions { transpose_b: true, choice, workspace, ..GemmOptions::default() };
         Ok(gemm(stream, &*a, &*b, c, options)?)
     })
 }

@@ -1,0 +1,65 @@
+//! What `tma_kernels::gemm` may be told to choose, as a word: `pair`, `square:halved`, `low64:4` for
+//! parts of a tile, `pair:even`.
+
+use anyhow::Context;
+use tma_kernels::gemm::{Choice, Division, Tile};
+
+/// The choice that a word stands for.
+///
+/// # Errors
+///
+/// What stands for none.
+pub fn parse(text: &str) -> anyhow::Result<Choice> {
+    let (tile, division) = text.split_once(':').unwrap_or((text, ""));
+    let known = || Tile::ALL.map(word_of).join("`, `");
+    let tile = Tile::ALL.into_iter().find(|&known| word_of(known) == tile);
+    let tile = tile.with_context(|| format!("`{text}` names no tile: it begins with `{}`", known()))?;
+    let division = match division {
+        "" => Division::Whole,
+        "halved" => Division::Halved,
+        "even" => Division::Even,
+        parts => Division::Parts(parts.parse().ok().with_context(|| {
+            format!("`{text}` divides nothing: write `:halved`, `:even` or a number of parts, as `:2`")
+        })?),
+    };
+    Ok(Choice { tile, division })
+}
+
+/// The word for a choice.
+pub fn word(Choice { tile, division }: Choice) -> String {
+    let tile = word_of(tile);
+    match division {
+        Division::Whole => tile,
+        Division::Halved => format!("{tile}:halved"),
+        Division::Parts(parts) => format!("{tile}:{parts}"),
+        Division::Even => format!("{tile}:even"),
+    }
+}
+
+fn word_of(tile: Tile) -> String {
+    format!("{tile:?}").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_for_choices() -> anyhow::Result<()> {
+        for tile in Tile::ALL {
+            for division in [Division::Whole, Division::Halved, Division::Parts(3), Division::Even] {
+                let choice = Choice { tile, division };
+                assert_eq!(parse(&word(choice))?, choice);
+            }
+        }
+        assert_eq!(word(parse("square:halved")?), "square:halved");
+        Ok(())
+    }
+
+    #[test]
+    fn other_words_are_explained() {
+        let told = |text| parse(text).expect_err(text).to_string();
+        assert!(told("round").contains("`round` names no tile: it begins with `pair`, `turns176`"));
+        assert!(told("pair:half").contains("`pair:half` divides nothing: write `:halved`"));
+    }
+}
