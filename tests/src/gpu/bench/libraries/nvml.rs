@@ -48,6 +48,10 @@ pub struct Nvml {
     _library: Library,
 }
 
+// SAFETY: several threads may call at the same time (NVIDIA, "NVML API Reference Guide", "NVML API
+// Reference").
+unsafe impl Sync for Nvml {}
+
 /// How a GPU was at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct State {
