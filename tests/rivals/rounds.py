@@ -115,6 +115,8 @@ def spread(values):
 def race(benchmark, shape, contestants, rounds, notes=None):
     """Runs all rounds, and prints a JSON line a contestant, with ratios to all others."""
     slices = {contestant.name: [] for contestant in contestants}
+    for contestant in contestants:
+        contestant.slice()  # warms the chip up
     for number in range(rounds):
         for index in order(number, len(contestants)):
             slices[contestants[index].name].append(contestants[index].slice())
