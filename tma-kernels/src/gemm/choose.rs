@@ -67,11 +67,9 @@ const L2: f64 = 50e6;
 /// Nanoseconds of a launch after another.
 const LAUNCH: f64 = 1000.0;
 
-/// Nanoseconds of multiplying after which the chip is as slow as it gets.
-const LONG: f64 = 150_000.0;
-
-/// Nanoseconds of a product from which on it gains if all blocks begin together.
-const TOGETHER: f64 = 350_000.0;
+/// Nanoseconds of a product from which on it gains if all blocks begin together, in the order that
+/// `seat` in the kernel counts on.
+const TOGETHER: f64 = 150_000.0;
 
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
 const BAND: usize = 8;
@@ -96,7 +94,8 @@ const DOUBT: f64 = 1.05;
 /// Nanoseconds by which the kernel that divides sums takes longer for a tile of 128 × 256 elements.
 const FULL: f64 = 2000.0;
 
-/// The nanoseconds that a choice is expected to take on so many multiprocessors.
+/// The nanoseconds that a choice is expected to take on so many multiprocessors, of a product that
+/// follows many others: so power may be the limit, and not what clusters do one after the other.
 pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
     let facts = choice.tile.facts();
     let [m, n, _] = problem.extents.map(|extent| extent as f64);
@@ -124,11 +123,12 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let moved = (read + written) / (facts.stream * 1000.0)
         * if is_shared { AGAIN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
-    let step = facts.step * by_rows(problem, choice).unwrap_or(1.0);
     let half = halves * facts.half_step(units.halves as f64 / clusters as f64);
-    let cool = ((whole + half) * steps as f64 + shared * units.share as f64 * apart) * step;
-    let multiplied = cool * (1.0 + facts.heat * (cool / LONG).min(1.0));
-    LAUNCH + rests * facts.rest + facts.last + exchanged + multiplied.max(moved)
+    let steps_in_turn = (whole + half) * steps as f64 + shared * units.share as f64 * apart;
+    let multiplied = (steps_in_turn * facts.step).max(moved);
+    let cool = LAUNCH + rests * facts.rest + facts.last + exchanged + multiplied;
+    let warm = (problem.tiles(&facts) * steps) as f64 / clusters as f64 * facts.hot * apart;
+    (cool.powi(4) + warm.powi(4)).sqrt().sqrt()
 }
 
 /// By how many steps along K a cluster begins after the one before it, if each part of a B that the
@@ -142,7 +142,7 @@ pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
 /// Rows of clusters' tiles that are taken together.
 pub(crate) fn band(problem: &Problem, choice: Choice) -> usize {
     let down = problem.extents[0].div_ceil(choice.tile.facts().extents()[0]);
-    band_of(down, by_rows(problem, choice).is_some())
+    band_of(down, is_by_rows(problem, choice))
 }
 
 /// The same, of so many rows, which may be taken one after the other.
@@ -150,17 +150,18 @@ pub(crate) fn band_of(down: usize, is_by_rows: bool) -> usize {
     if is_by_rows { 1 } else { BAND.min(down) }
 }
 
-/// The part of their time that steps take, where clusters that follow each other take tiles side by
-/// side: the L2 cache then has to hold A and B in any order (docs/gemm.md, "An order of tiles").
-fn by_rows(problem: &Problem, Choice { tile, division }: Choice) -> Option<f64> {
+/// Whether clusters that follow each other take tiles side by side: the L2 cache then has to hold A
+/// and B in any order (docs/gemm.md, "An order of tiles").
+fn is_by_rows(problem: &Problem, Choice { tile, division }: Choice) -> bool {
     let is_whole = matches!(division, Division::Whole | Division::Halved);
-    tile.facts().by_rows.filter(|_| problem.is_held() && is_whole)
+    tile.facts().by_rows && problem.is_held() && is_whole
 }
 
 /// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
 /// begins early"): it saves a microsecond, but blocks then begin one after the other.
 ///
-/// Long products are faster if all their blocks begin together. So are blocks without clusters that
+/// Long products are faster if all their blocks begin together, each where its neighbours on the chip
+/// have the same rows of A. So are blocks without clusters that
 /// read each part of a B once that is much larger than the L2 cache: they are then spread evenly
 /// over the chip.
 pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
@@ -219,9 +220,11 @@ mod tests {
         chosen([8192, 8192, 1024], Tile::Turns176, Whole);
         chosen([3072, 3072, 3072], Tile::Middle, Whole);
         chosen([1536, 1536, 1536], Tile::Middle, Whole);
-        chosen([2048, 2048, 2048], Tile::Turns128, Whole);
+        chosen([2048, 2048, 2048], Tile::Pair, Whole);
         chosen([2048, 2048, 8192], Tile::Pair, Whole);
-        chosen([1024, 4096, 4096], Tile::Square, Whole);
+        chosen([1024, 4096, 4096], Tile::Pair, Whole);
+        chosen([2048, 4096, 4096], Tile::Pair, Whole);
+        chosen([2304, 2304, 2304], Tile::Turns176, Whole);
         chosen([1024, 2048, 4096], Tile::Square, Whole);
         chosen([1024, 1024, 8192], Tile::Folded, Whole);
         chosen([512, 2048, 4096], Tile::Folded, Whole);
@@ -250,10 +253,10 @@ mod tests {
         };
         of([8192, 8192, 1024], Tile::Turns176);
         of([4096, 14336, 4096], Tile::Turns176);
-        of([2048, 2048, 2048], Tile::Turns128);
+        of([2048, 2048, 2048], Tile::Pair);
         of([3072, 3072, 3072], Tile::Turns128);
-        of([4096, 4096, 4096], Tile::Turns128);
-        of([8192, 4096, 4096], Tile::Turns128);
+        of([4096, 4096, 4096], Tile::Pair);
+        of([8192, 4096, 4096], Tile::Pair);
         of([8192, 8192, 2048], Tile::Turns176);
         of([8192, 8192, 8192], Tile::Pair);
         of([8192, 28672, 8192], Tile::Pair);
@@ -299,8 +302,8 @@ mod tests {
         assert!(early([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
         assert!(early([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
         assert!(early([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
-        assert!(early([4096, 4096, 4096], Tile::Pair) && early([8192, 8192, 1024], Tile::Turns176));
-        assert!(!early([4096, 14336, 4096], Tile::Pair) && !early([4096, 4096, 16384], Tile::Pair));
+        assert!(early([2048, 2048, 2048], Tile::Pair) && early([3072, 3072, 3072], Tile::Middle));
+        assert!(!early([4096, 4096, 4096], Tile::Pair) && !early([8192, 8192, 1024], Tile::Turns176));
     }
 
     #[test]
@@ -317,21 +320,20 @@ mod tests {
     fn clusters_share_steps_where_that_is_faster() {
         let of = |bytes, extents, tile, division| {
             let problem = Problem { extents, batches: 1, bytes: [bytes, 2] };
-            let is_whole = |tile: Tile| tile.takes_turns() || tile.facts().parts > 1 || tile == Tile::Middle;
-            let has = |Choice { tile, division }| match division {
-                Whole => true,
-                Division::Halved => false, // as with options
-                Division::Parts(_) | Division::Even => !is_whole(tile),
+            // As with options.
+            let has = |Choice { tile, division }| {
+                matches!(tile, Tile::Pair | Tile::Square | Tile::Narrow | Tile::Low64)
+                    && division != Division::Halved
             };
             let choice = choose(&problem, 132, has);
             assert_eq!(choice, Some(Choice { tile, division }), "{extents:?}");
         };
-        of(2, [2560, 2560, 2560], Tile::Square, Division::Even);
-        of(2, [5120, 5120, 5120], Tile::Pair, Division::Even);
-        of(2, [1280, 5120, 8192], Tile::Square, Division::Even);
+        of(2, [2560, 2560, 2560], Tile::Pair, Whole);
+        of(2, [5120, 5120, 5120], Tile::Pair, Whole);
+        of(2, [1280, 5120, 8192], Tile::Pair, Whole);
         of(1, [1536, 1536, 16384], Tile::Square, Division::Even);
-        of(1, [2560, 2560, 16384], Tile::Square, Division::Even);
-        of(2, [2816, 2816, 2816], Tile::Turns128, Whole);
+        of(1, [2560, 2560, 16384], Tile::Pair, Whole);
+        of(2, [2816, 2816, 2816], Tile::Pair, Whole);
         of(2, [3584, 3584, 3584], Tile::Pair, Whole);
         of(2, [8192, 4096, 4096], Tile::Pair, Whole);
     }
@@ -340,7 +342,6 @@ mod tests {
     #[test]
     fn tiles_of_a_last_round_are_halved_where_that_is_faster() {
         chosen([1792, 1792, 1792], Tile::Square, Division::Halved);
-        chosen([2304, 2304, 2304], Tile::Square, Division::Halved);
         chosen([2560, 2560, 2560], Tile::Square, Division::Halved);
         chosen([4864, 4864, 4864], Tile::Pair, Division::Halved);
         chosen([2048, 5120, 5120], Tile::Pair, Division::Halved);

@@ -16,6 +16,37 @@ pub mod product {
     /// Stands for a warpgroup where none is meant.
     const NOBODY: u32 = 2;
 
+    /// Rounds in which a GPU with 132 multiprocessors begins a cluster of two blocks on each of its
+    /// eight parts.
+    const ROUNDS: u32 = 4;
+
+    /// The unit that this cluster begins with. In bands of eight rows the clusters of a part of the
+    /// chip (a GPC) then have the same rows of A, whose loads are joined on their way from the L2
+    /// cache (docs/gemm.md, "Neighbours on the chip").
+    ///
+    /// Measured on H100 and H200: the first four clusters are on the smallest part; those that follow
+    /// take turns on all eight, until that part is full, and then on the other seven.
+    #[tma_device]
+    fn seat<const WIDE: u32>(group: u32) -> u32 {
+        let cluster = cluster_idx().x;
+        if group != 8 || grid_dim().x / WIDE < 64 || cluster >= 64 {
+            cluster
+        } else if cluster < 8 - ROUNDS {
+            (ROUNDS + cluster) * 8
+        } else if cluster < 8 + 7 * ROUNDS {
+            cluster - (8 - ROUNDS)
+        } else {
+            let late = cluster - (8 + 7 * ROUNDS);
+            (ROUNDS + late / 7) * 8 + late % 7 + 1
+        }
+    }
+
+    /// `step`, or by how much it is beyond `steps`.
+    #[tma_device]
+    fn wrapped(step: u32, steps: u32) -> u32 {
+        if step < steps { step } else { step - steps }
+    }
+
     /// The tile of a unit of work, and which warpgroup is idle, or `NOBODY`. From `whole` on each tile
     /// is two units, of which each is the rows of one warpgroup.
     #[tma_device]
@@ -157,10 +188,10 @@ pub mod product {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+                for unit in (seat::<WIDE>(group)..units).step_by((grid_dim().x / WIDE) as usize) {
                     let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, whole, m, n, group);
                     for i in 0..k.div_ceil(K) {
-                        let step = (cluster_idx().x * stagger + i) % k.div_ceil(K);
+                        let step = wrapped(cluster_idx().x * stagger % k.div_ceil(K) + i, k.div_ceil(K));
                         let slot = producer.acquire();
                         let of_a = if MN_A { [at[0], step * K, at[1]] } else { [at[0], at[1], step * K] };
                         let of_b = if MN_B { [at[0], step * K, at[2]] } else { [at[0], at[2], step * K] };
@@ -175,7 +206,7 @@ pub mod product {
             let me = warpgroup_idx() - 1;
             let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
             let mut consumer = ring.consumer();
-            for unit in (cluster_idx().x..units).step_by((grid_dim().x / WIDE) as usize) {
+            for unit in (seat::<WIDE>(group)..units).step_by((grid_dim().x / WIDE) as usize) {
                 let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, whole, m, n, group);
                 if me == at[3] {
                     for _ in 0..k.div_ceil(K) {

@@ -43,15 +43,14 @@ pub(crate) struct Facts {
     pub(crate) columns: u32,
     /// Among how many blocks of a cluster the sums of a tile are divided, along K.
     pub(crate) parts: u32,
-    /// Nanoseconds of a step of 128 bytes along K, in short kernels.
+    /// Nanoseconds of a step of 128 bytes along K at the chip's highest clock.
     pub(super) step: f64,
-    /// The part by which steps take longer in long kernels, where the chip's power is the limit.
-    pub(super) heat: f64,
-    /// The part of its time that a step takes if clusters take tiles row by row, where that is
-    /// less: blocks above each other load A each for itself, and clusters side by side load the
-    /// same rows of it at the same time. Tiles of 128 × 192 and more load too little for it to
-    /// count.
-    pub(super) by_rows: Option<f64>,
+    /// Nanoseconds of a step that all clusters have, where the chip's power is the limit.
+    pub(super) hot: f64,
+    /// Whether clusters take tiles row by row, where the L2 cache holds A and B. Blocks above each
+    /// other load A each for itself, and clusters side by side load the same rows of it at the same
+    /// time. Tiles of 128 × 192 and more load too little for it to count.
+    pub(super) by_rows: bool,
     /// The part of its time that a step takes if all clusters have half of a tile, for which they
     /// load all that a tile needs. Only tiles of the kernel `plain` are halved, and of those the ones
     /// for which it was measured.
@@ -92,23 +91,23 @@ impl Tile {
         matches!(self, Self::Turns176 | Self::Turns128)
     }
 
-    /// What is known of it. Measured on an H200, `by_rows`, `half` and `last` on an H100, with driver
-    /// 580 and mostly in bf16: `docs/gemm.md`, "The choice".
+    /// What is known of it. Fitted to times of an H200, `by_rows`, `half` and `last` to some of an
+    /// H100, with driver 580 and mostly in bf16: `docs/gemm.md`, "The choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 710.0, heat: 0.1, by_rows: None, half: Some(0.6), rest: 1600.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 505.0, heat: 0.11, by_rows: Some(0.97), half: None, rest: 350.0, last: 1500.0, split: 7500.0, stream: 3.7 },
-            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 370.0, heat: 0.14, by_rows: Some(0.95), half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 520.0, heat: 0.15, by_rows: None, half: Some(0.87), rest: 1400.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 355.0, heat: 0.2, by_rows: Some(0.94), half: Some(0.8), rest: 1000.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 365.0, heat: 0.2, by_rows: None, half: None, rest: 1000.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 360.0, heat: 0.2, by_rows: None, half: None, rest: 2200.0, last: 0.0, split: 8000.0, stream: 3.6 },
-            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 3.85 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 228.0, heat: 0.2, by_rows: None, half: None, rest: 850.0, last: 0.0, split: 5100.0, stream: 3.7 },
-            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.85 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, heat: 0.2, by_rows: None, half: None, rest: 800.0, last: 0.0, split: 3000.0, stream: 3.7 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 140.0, heat: 0.3, by_rows: None, half: None, rest: 600.0, last: 0.0, split: 2700.0, stream: 3.4 },
+            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 580.0, hot: 745.0, by_rows: false, half: Some(0.6), rest: 2550.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 403.0, hot: 528.0, by_rows: true, half: None, rest: 600.0, last: 1500.0, split: 7500.0, stream: 3.7 },
+            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 325.0, hot: 398.0, by_rows: true, half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 368.0, hot: 614.0, by_rows: false, half: Some(0.87), rest: 3150.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 333.0, hot: 396.0, by_rows: true, half: Some(0.8), rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, hot: 405.0, by_rows: false, half: None, rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 347.0, hot: 355.0, by_rows: false, half: None, rest: 2360.0, last: 0.0, split: 8000.0, stream: 3.4 },
+            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
+            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
+            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
+            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
+            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
         }
     }
 }

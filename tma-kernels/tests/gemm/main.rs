@@ -151,6 +151,34 @@ fn clusters_begin_apart() -> Result<(), Error> {
     Ok(())
 }
 
+/// Where 64 clusters and more run, they begin with tiles in an order of their own. The simulated
+/// device runs fewer: so the kernels are launched as they are.
+#[test]
+fn clusters_begin_with_tiles_in_another_order() -> Result<(), Error> {
+    let device = device();
+    for (name, wide, [rows, columns]) in
+        [("plain::bf16_low64_nt", 1, [64, 64]), ("plain::bf16_narrow_nt", 2, [128, 128])]
+    {
+        let case = Case::nt([rows * 8 - 8, columns * 9 - 8, 16, 1]);
+        let matrices = case.matrices::<bf16, bf16>();
+        let wanted: Vec<_> = case.sums(&matrices).into_iter().map(bf16::from_f32).collect();
+        let [of_a, of_b, of_c] = case.shapes();
+        let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
+        let mut all = product::plain::INSTANCES.iter();
+        let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
+        for clusters in [63, 64, 66] {
+            let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
+            let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
+            let (stagger, band, tiles) = (0, 8, 72);
+            let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
+            args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
+            launch(&device, kernel, Grid::new(clusters * wide, 1, 1), &args)?;
+            assert_eq!(c.to_vec()?, wanted, "{name}, {clusters} clusters");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn the_result_is_scaled_and_added_to() -> Result<(), GemmError> {
     let device = device();
