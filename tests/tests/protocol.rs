@@ -206,8 +206,8 @@ fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
         page::ends_with(PAGE, &(tables(&judged, nth) + &table_of_kernels(&library)))?;
         let (tree, tally) = (Tally::of(&judged), Tally::of(judged.iter().chain(&library)));
         assert!(tree.refused * 10 >= tree.wrong * 9, "{} of {} are refused", tree.refused, tree.wrong);
-        // The library's kernels decide by tickets, by loaded ends of groups, and by whether a unit of
-        // work is half of a tile, which is not followed.
+        // The library's kernels decide by tickets, by loaded ends of groups, and by whether a unit
+        // of work is half of a tile, which is not followed.
         assert!(tally.refused * 100 >= tally.wrong * 85, "{} of {}", tally.refused, tally.wrong);
         assert!(tally.right_line * 100 >= tally.refused * 95, "{} of {}", tally.right_line, tally.refused);
     }

@@ -72,6 +72,7 @@ const LAUNCH: f64 = 1000.0;
 const TOGETHER: f64 = 150_000.0;
 
 /// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
+/// `seat` in the kernel counts on as many.
 const BAND: usize = 8;
 
 /// A and B of so many times the L2 cache's bytes are still read from it for the most part.
@@ -101,7 +102,8 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let [m, n, _] = problem.extents.map(|extent| extent as f64);
     let clusters = (multiprocessors / facts.blocks()).max(1) as usize;
     let steps = problem.steps().div_ceil(facts.parts as usize);
-    let units = Units::of(problem.tiles(&facts), steps, choice.division, clusters);
+    let tiles = problem.tiles(&facts);
+    let units = Units::of(tiles, steps, choice.division, clusters);
     let [whole, halves, shared] =
         [units.whole, units.halves, units.sharing].map(|units| units.div_ceil(clusters) as f64);
     let read = problem.bytes_read();
@@ -127,7 +129,7 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let steps_in_turn = (whole + half) * steps as f64 + shared * units.share as f64 * apart;
     let multiplied = (steps_in_turn * facts.step).max(moved);
     let cool = LAUNCH + rests * facts.rest + facts.last + exchanged + multiplied;
-    let warm = (problem.tiles(&facts) * steps) as f64 / clusters as f64 * facts.hot * apart;
+    let warm = (tiles * steps) as f64 / clusters as f64 * facts.hot * apart;
     (cool.powi(4) + warm.powi(4)).sqrt().sqrt()
 }
 
@@ -160,9 +162,9 @@ fn is_by_rows(problem: &Problem, Choice { tile, division }: Choice) -> bool {
 /// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
 /// begins early"): it saves a microsecond, but blocks then begin one after the other.
 ///
-/// Long products are faster if all their blocks begin together, each where its neighbours on the chip
-/// have the same rows of A. So are blocks without clusters that read each part of a B once that is
-/// much larger than the L2 cache: they are then spread evenly over the chip.
+/// Long products are faster if all their blocks begin together, each where its neighbours on the
+/// chip have the same rows of A. So are blocks without clusters that read each part of a B once that
+/// is much larger than the L2 cache: they are then spread evenly over the chip.
 pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
     let facts = choice.tile.facts();
     let streams =

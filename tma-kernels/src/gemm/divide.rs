@@ -9,8 +9,8 @@ pub enum Division {
     /// which each computes the rows of one warpgroup of a block. Only `Pair`, `Middle` and `Square`
     /// are halved, and only without options.
     Halved,
-    /// The sums of each tile, along K, into so many parts: for fewer tiles than half of the clusters
-    /// that run at a time.
+    /// The sums of each tile, along K, into so many parts: for fewer tiles than half of the
+    /// clusters that run at a time.
     Parts(u32),
     /// Clusters compute whole tiles while there are at least two rounds of them left, and then
     /// share the steps of the others along K evenly, wherever tiles begin and end. Also known as

@@ -24,8 +24,8 @@ pub mod product {
     /// chip (a GPC) then have the same rows of A, whose loads are joined on their way from the L2
     /// cache (docs/gemm.md, "Neighbours on the chip").
     ///
-    /// Measured on H100 and H200: the first four clusters are apart, and are counted to the smallest
-    /// part; others take turns on all eight until that one is full, and then on the other seven.
+    /// Measured on H100 and H200: the first four clusters are apart, and are counted to the
+    /// smallest part; others take turns on all eight until that is full, then on the other seven.
     #[tma_device]
     fn seat<const WIDE: u32>(group: u32) -> u32 {
         let cluster = cluster_idx().x;

@@ -121,59 +121,52 @@ fn sums_are_folded() {
     }
 }
 
-/// Clusters begin at different steps along K where the L2 cache does not hold B, which is larger
-/// than a test multiplies: so the kernels are launched as they are.
-#[test]
-fn clusters_begin_apart() -> Result<(), Error> {
+/// Launches an instance as it is, which computes so many tiles, and compares what it stores.
+fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u32; 3]) -> Result<(), Error> {
     let device = device();
-    let case = Case::nt([64, 64 * 9, 64 * 5, 1]);
     let matrices = case.matrices::<bf16, bf16>();
     let wanted: Vec<_> = case.sums(&matrices).into_iter().map(bf16::from_f32).collect();
     let [of_a, of_b, of_c] = case.shapes();
     let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
-    let folded = ["folded::bf16_folded_nt", "folded::bf16_folded64_nt"];
-    let plain = ["plain::bf16_narrow_nt", "plain::bf16_quad_nt", "plain::bf16_low64_nt"];
-    for (name, grid) in
-        folded.map(|name| (name, [5, 2])).into_iter().chain(plain.into_iter().zip([[10, 1], [8, 1], [9, 1]]))
-    {
-        let mut all = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-        let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
-        let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
-        let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
-        let tiles = grid[0] * grid[1];
-        let (stagger, band) = (37_u32, 1);
-        let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-        args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
-        args.truncate(kernel.params.len());
-        launch(&device, kernel, Grid::new(grid[0], grid[1], 1), &args)?;
-        assert_eq!(c.to_vec()?, wanted, "{name}");
+    let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
+    let mut all = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
+    let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
+    let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
+    args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
+    args.truncate(kernel.params.len());
+    launch(&device, kernel, Grid::new(grid[0], grid[1], 1), &args)?;
+    assert_eq!(c.to_vec()?, wanted, "{name}, {grid:?}");
+    Ok(())
+}
+
+/// Clusters begin at different steps along K where the L2 cache does not hold B, which is larger
+/// than a test multiplies.
+#[test]
+fn clusters_begin_apart() -> Result<(), Error> {
+    let case = Case::nt([64, 64 * 9, 64 * 5, 1]);
+    for (name, grid) in [
+        ("folded::bf16_folded_nt", [5, 2]),
+        ("folded::bf16_folded64_nt", [5, 2]),
+        ("plain::bf16_narrow_nt", [10, 1]),
+        ("plain::bf16_quad_nt", [8, 1]),
+        ("plain::bf16_low64_nt", [9, 1]),
+    ] {
+        launched(&case, name, grid, [37, 1, grid[0] * grid[1]])?;
     }
     Ok(())
 }
 
 /// Where 64 clusters and more run, they begin with tiles in an order of their own. The simulated
-/// device runs fewer: so the kernels are launched as they are.
+/// device holds fewer.
 #[test]
 fn clusters_begin_with_tiles_in_another_order() -> Result<(), Error> {
-    let device = device();
     for (name, wide, [rows, columns]) in
         [("plain::bf16_low64_nt", 1, [64, 64]), ("plain::bf16_narrow_nt", 2, [128, 128])]
     {
         let case = Case::nt([rows * 8 - 8, columns * 9 - 8, 16, 1]);
-        let matrices = case.matrices::<bf16, bf16>();
-        let wanted: Vec<_> = case.sums(&matrices).into_iter().map(bf16::from_f32).collect();
-        let [of_a, of_b, of_c] = case.shapes();
-        let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
-        let mut all = product::plain::INSTANCES.iter();
-        let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
         for clusters in [63, 64, 66] {
-            let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
-            let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
-            let (stagger, band, tiles) = (0, 8, 72);
-            let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-            args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
-            launch(&device, kernel, Grid::new(clusters * wide, 1, 1), &args)?;
-            assert_eq!(c.to_vec()?, wanted, "{name}, {clusters} clusters");
+            launched(&case, name, [clusters * wide, 1], [0, 8, 72])?;
         }
     }
     Ok(())

@@ -98,27 +98,6 @@ impl<'a> Slices<'a> {
         Ok(f64::from(start.elapsed_ms(&self.stream.record()?)?))
     }
 
-    /// What `queue` gives, and how the GPU is in the middle of what is measured. Another thread looks,
-    /// since this one may wait for room in the queue until the slice is nearly over; and whatever it
-    /// did afterwards, the GPU would rest and cool.
-    fn and_state<T>(
-        &self,
-        nvml: &Nvml,
-        queue: impl FnOnce() -> anyhow::Result<T>,
-    ) -> anyhow::Result<(T, Option<State>)> {
-        // A quarter of the slice, and half of what is measured.
-        let middle = Duration::from_secs_f64(self.slice_ms * 0.75 / 1e3);
-        thread::scope(|scope| {
-            let state = scope.spawn(move || {
-                thread::sleep(middle);
-                nvml.state()
-            });
-            let queued = queue()?;
-            let state = state.join().map_err(|_| anyhow!("the thread that reads NVML panicked"))?;
-            Ok((queued, Some(state?)))
-        })
-    }
-
     /// Runs a slice of launches, of which each makes so many `operations`.
     ///
     /// # Safety
@@ -141,16 +120,24 @@ impl<'a> Slices<'a> {
                 None => (0..slice.launches).try_for_each(|_| queue()),
             })
         };
-        let mut queue = || {
+        // A quarter of the slice, and half of what is measured.
+        let middle = Duration::from_secs_f64(self.slice_ms * 0.75 / 1e3);
+        let (start, end, state) = thread::scope(|scope| {
+            // By another thread: this one may wait for room in the queue until the slice is nearly
+            // over, and whatever it did then, the GPU would rest and cool.
+            let reading = self.instruments.nvml.as_ref().map(|nvml| {
+                scope.spawn(move || {
+                    thread::sleep(middle);
+                    nvml.state()
+                })
+            });
             repeat(slice.repetitions.div_ceil(4))?;
             let start = self.stream.record()?;
             repeat(slice.repetitions)?;
-            anyhow::Ok((start, self.stream.record()?))
-        };
-        let ((start, end), state) = match &self.instruments.nvml {
-            Some(nvml) => self.and_state(nvml, queue)?,
-            None => (queue()?, None),
-        };
+            let end = self.stream.record()?;
+            let state = reading.map(|thread| thread.join().map_err(|_| anyhow!("reading NVML panicked"))?);
+            anyhow::Ok((start, end, state.transpose()?))
+        })?;
         let milliseconds = f64::from(start.elapsed_ms(&end)?);
         let launches = (slice.launches * slice.repetitions) as f64;
         Ok(Measured { tflops: operations * launches / milliseconds / 1e9, state })

@@ -1,8 +1,6 @@
 //! Contestants in turns: the rounds of a shape. In a round each has one slice, in an order by which
 //! none has the same one before it each time; ratios are taken within a round.
 
-use std::iter;
-
 use super::contestants::Contestant;
 use super::precision::Precision;
 use super::problem::Problem;
@@ -36,16 +34,18 @@ impl Race<'_> {
             self.slices.prepare(&mut || contestant.multiply(stream, matrices))
         };
         let slices = contestants.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut slice = |index: usize| {
+            let mut queue = || contestants[index].multiply(stream, matrices);
+            // SAFETY: `matrices` are those of the graph, and borrowed.
+            unsafe { self.slices.run(&slices[index], operations, &mut queue) }
+        };
         let mut measured = vec![vec![]; contestants.len()];
-        // The first round warms the chip up.
-        for (round, counts) in iter::once((0, false)).chain((0..self.rounds).map(|round| (round, true))) {
+        for index in turns(0, contestants.len()) {
+            slice(index)?; // warms the chip up
+        }
+        for round in 0..self.rounds {
             for index in turns(round, contestants.len()) {
-                let mut queue = || contestants[index].multiply(stream, matrices);
-                // SAFETY: `matrices` are those of the graph, and borrowed.
-                let turn = unsafe { self.slices.run(&slices[index], operations, &mut queue) }?;
-                if counts {
-                    measured[index].push(turn);
-                }
+                measured[index].push(slice(index)?);
             }
         }
         Ok(measured)

@@ -1,5 +1,5 @@
-//! What `tma_kernels::gemm` may be told to choose, as a word: `pair`, `square:halved`, `low64:4` for
-//! parts of a tile, `pair:even`.
+//! What `tma_kernels::gemm` may be told to choose, as a word: `pair`, `square:halved`, `low64:4`
+//! for parts of a tile, `pair:even`.
 
 use anyhow::Context;
 use tma_kernels::gemm::{Choice, Division, Tile};
