@@ -239,7 +239,7 @@ mod tests {
         chosen([32, 8192, 8192], Tile::Folded64, Whole);
         chosen([16, 4096, 14336], Tile::Folded64, Whole);
         chosen([1024, 1024, 1024], Tile::Low128, Whole);
-        chosen([128, 8192, 8192], Tile::Narrow, Whole);
+        chosen([128, 8192, 8192], Tile::Stacked, Whole);
         chosen([128, 4096, 4096], Tile::Folded64, Whole);
         chosen([256, 256, 256], Tile::Low64, Whole);
     }

@@ -16,6 +16,9 @@ pub mod product {
     /// Stands for a warpgroup where none is meant.
     const NOBODY: u32 = 2;
 
+    /// The hardware barrier at which one warpgroup waits for the other to go ahead.
+    const AHEAD: u32 = 1;
+
     /// Rounds in which a GPU with 132 multiprocessors begins a cluster of two blocks on each of its
     /// eight parts.
     const ROUNDS: u32 = 4;
@@ -77,6 +80,24 @@ pub mod product {
         [share[0] / (down * across), row, column, share[1]]
     }
 
+    /// Lets the first of two warpgroups finish a tile before the second: it then stores while the
+    /// second still multiplies, and begins the next tile while the second stores (docs/gemm.md, "One
+    /// warpgroup ahead"). Both call it after each step but the first. Smaller tiles take their steps
+    /// too fast for what one warpgroup alone would have to be loaded in that time.
+    ///
+    /// The second waits before its last steps until the first has begun its last one. It has let go
+    /// of all slots by then but of `STAGES - 1`, or the first would wait for it as well.
+    #[tma_device]
+    fn go_ahead<const N: u32, const STAGES: u32>(me: u32, idle: u32, step: u32, steps: u32) {
+        if N > 128 && idle == NOBODY && steps > STAGES {
+            if me == 0 && step + 1 == steps {
+                named_barrier_arrive(AHEAD, 256);
+            } else if me == 1 && step + STAGES == steps {
+                named_barrier_sync(AHEAD, 256);
+            }
+        }
+    }
+
     /// Nothing but the product.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, SUM, C, K, COLS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64), bf16_f32 = (bf16, f32, f32, 64, 32), f16_f32 = (f16, f32, f32, 64, 32)],
@@ -93,12 +114,14 @@ pub mod product {
             square_nt = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, false, 128, 64, 64),
             narrow_nt = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, false, 64, 64, 64),
             quad_nt = (4, 1, 1, 2, 1, 128, 8, false, 64, 64, 16, false, 128, 64, 128),
+            stacked_nt = (1, 2, 1, 2, 1, 128, 8, false, 64, 64, 64, false, 128, 64, 64),
             low128_nt = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, false, 128, 64, 128),
             low64_nt = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, false, 64, 64, 64),
             middle_nn = (1, 2, 2, 2, 0, 192, 5, false, 128, 64, 128, true, 64, 192, 32),
             square_nn = (1, 2, 2, 4, 1, 128, 6, false, 128, 64, 128, true, 64, 128, 32),
             narrow_nn = (2, 1, 2, 2, 0, 64, 8, false, 128, 64, 64, true, 64, 64, 64),
             quad_nn = (4, 1, 1, 2, 1, 128, 8, false, 64, 64, 16, true, 64, 128, 64),
+            stacked_nn = (1, 2, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 32),
             low128_nn = (1, 1, 1, 2, 1, 128, 8, false, 64, 64, 64, true, 64, 128, 64),
             low64_nn = (1, 1, 1, 1, 0, 64, 12, false, 64, 64, 64, true, 64, 64, 64),
         ];
@@ -124,6 +147,7 @@ pub mod product {
         (AB, SUM, C, K, COLS) in [e4m3 = (e4m3, f32, bf16, 128, 64), e5m2 = (e5m2, f32, bf16, 128, 64)],
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
             quad_nt = (4, 1, 1, 2, 1, 128, 8, false, 64, 128, 16, false, 128, 128, 128),
+            stacked_nt = (1, 2, 1, 2, 1, 128, 8, false, 64, 128, 64, false, 128, 128, 64),
         ];
 
         (AB, SUM, C, K, COLS) in [tf32 = (tf32, f32, f32, 32, 32)],
@@ -222,13 +246,14 @@ pub mod product {
                 let slot = consumer.wait();
                 let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                 let mut flight = sum.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                for _ in 1..k.div_ceil(K) {
+                for i in 1..k.div_ceil(K) {
                     let slot = consumer.wait();
                     let mine = slot.0.batch(0).columns::<K>(part[0]).band::<64>(part[1]);
                     let done = flight.mma(mine.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
                     if elect_one() {
                         done.release_cluster();
                     }
+                    go_ahead::<N, STAGES>(me, at[3], i, k.div_ceil(K));
                 }
                 let last = flight.wait();
                 if elect_one() {

@@ -24,6 +24,8 @@ pub enum Tile {
     Narrow,
     /// 64 × 128 a block, in clusters of four blocks side by side.
     Quad,
+    /// 64 × 128 a block, in clusters of two blocks above each other.
+    Stacked,
     /// 64 × 128 a block.
     Low128,
     /// 64 × 64 a block.
@@ -71,7 +73,7 @@ const ALONE: f64 = 0.55;
 
 impl Tile {
     /// All of them, those with the least traffic first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Pair,
         Self::Turns176,
         Self::Turns128,
@@ -82,6 +84,7 @@ impl Tile {
         Self::Folded64,
         Self::Narrow,
         Self::Quad,
+        Self::Stacked,
         Self::Low128,
         Self::Low64,
     ];
@@ -106,6 +109,7 @@ impl Tile {
             Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
             Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
             Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
+            Self::Stacked => Facts { name: "stacked", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 255.0, by_rows: false, half: None, rest: 1100.0, last: 0.0, split: 8000.0, stream: 3.75 },
             Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
             Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
         }

@@ -30,6 +30,18 @@ fn tiles_of_the_last_round_are_halved() {
     }
 }
 
+/// Of a tile of more steps than the ring has slots, one warpgroup finishes before the other: with a
+/// tile before it, and also where the last ones are halved.
+#[test]
+fn one_warpgroup_goes_ahead() {
+    let clusters = device().multiprocessors() as usize / 2;
+    for (tile, columns, k) in [(Tile::Pair, 256, 328), (Tile::Pair, 256, 264), (Tile::Middle, 192, 392)] {
+        for division in [Whole, Halved] {
+            Case::nt([248, columns * (clusters + 1) - 8, k, 1]).product::<bf16, bf16>(by(tile, division));
+        }
+    }
+}
+
 #[test]
 fn sums_are_split_among_blocks() {
     for (tile, parts) in [

@@ -150,6 +150,7 @@ fn clusters_begin_apart() -> Result<(), Error> {
         ("folded::bf16_folded64_nt", [5, 2]),
         ("plain::bf16_narrow_nt", [10, 1]),
         ("plain::bf16_quad_nt", [8, 1]),
+        ("plain::bf16_stacked_nt", [5, 2]),
         ("plain::bf16_low64_nt", [9, 1]),
     ] {
         launched(&case, name, grid, [37, 1, grid[0] * grid[1]])?;
