@@ -163,8 +163,8 @@ fn is_by_rows(problem: &Problem, Choice { tile, division }: Choice) -> bool {
 /// begins early"): it saves a microsecond, but blocks then begin one after the other.
 ///
 /// Long products are faster if all their blocks begin together, each where its neighbours on the
-/// chip have the same rows of A. So are blocks without clusters that read each part of a B once that
-/// is much larger than the L2 cache: they are then spread evenly over the chip.
+/// chip have the same rows of A. So are blocks without clusters that read each part of a B once
+/// that is much larger than the L2 cache: they are then spread evenly over the chip.
 pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
     let facts = choice.tile.facts();
     let streams =

@@ -81,12 +81,12 @@ pub mod product {
     }
 
     /// Lets the first of two warpgroups finish a tile before the second: it then stores while the
-    /// second still multiplies, and begins the next tile while the second stores (docs/gemm.md, "One
-    /// warpgroup ahead"). Both call it after each step but the first. Smaller tiles take their steps
-    /// too fast for what one warpgroup alone would have to be loaded in that time.
+    /// second still multiplies, and begins the next tile while the second stores (docs/gemm.md,
+    /// "One warpgroup ahead"). Both call it after each step but the first. Tiles of up to 128
+    /// columns take steps too fast for memory to feed one warpgroup alone; wider ones all have two.
     ///
-    /// The second waits before its last steps until the first has begun its last one. It has let go
-    /// of all slots by then but of `STAGES - 1`, or the first would wait for it as well.
+    /// Before its last `STAGES - 1` steps the second waits until the first has begun its last one.
+    /// It has let go of the slots of all steps before; the first needs the latest of them for that.
     #[tma_device]
     fn go_ahead<const N: u32, const STAGES: u32>(me: u32, idle: u32, step: u32, steps: u32) {
         if N > 128 && idle == NOBODY && steps > STAGES {
