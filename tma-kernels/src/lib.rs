@@ -4,5 +4,6 @@ pub mod attention;
 pub mod conv;
 mod dependent;
 pub mod gemm;
+mod twice;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -54,10 +54,6 @@ pub enum AttentionError {
         batch: usize,
         /// Starts of queries and of keys.
         starts: [usize; 2],
-        /// Queries of the longest sequence, as given.
-        longest: usize,
-        /// Queries of all sequences.
-        queries: usize,
     },
 
     /// The launch failed.
@@ -112,15 +108,15 @@ impl std::fmt::Display for AttentionError {
             ),
             Self::Scale { scale } => write!(
                 f,
-                "{code}: the scale of scores is a number above zero, but this is {scale}: negate `q` for a \
-                 negative one, or pass `None` for 1 / sqrt(depth)"
+                "{code}: the scale of scores is a number above zero and below 2.3e38, but this is {scale}: \
+                 negate `q` for a negative one, or pass `None` for 1 / sqrt(depth)"
             ),
-            Self::Lengths { batch, starts: [of_queries, of_keys], longest, queries } => write!(
+            Self::Lengths { batch, starts: [of_queries, of_keys] } => write!(
                 f,
                 "{code}: sequences of several lengths lie in a batch of 1, with as many starts of queries as \
-                 of keys, one more than there are sequences, and the longest has no more than all {queries} \
-                 queries, but the batch is {batch}, there are {of_queries} and {of_keys} starts, and the \
-                 longest has {longest}"
+                 of keys, one more than there are sequences, but the batch is {batch}, and there are \
+                 {of_queries} starts of queries and {of_keys} of keys: merge the batch into the sequence, and \
+                 pass cumulative lengths of both"
             ),
             Self::Runtime(error) => error.fmt(f),
         }
@@ -130,7 +126,7 @@ impl std::fmt::Display for AttentionError {
 impl std::error::Error for AttentionError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => Some(error),
+            Self::Runtime(error) => error.source(), // the message is this one's already
             Self::Depth { .. }
             | Self::Shape { .. }
             | Self::Heads { .. }
@@ -160,7 +156,7 @@ mod tests {
             AttentionError::Heads { queries: 6, keys: 4 },
             AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 },
             AttentionError::Scale { scale: -0.125 },
-            AttentionError::Lengths { batch: 2, starts: [3, 4], longest: 9, queries: 8 },
+            AttentionError::Lengths { batch: 2, starts: [3, 4] },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");
         assert_eq!(text, include_str!("messages.txt"));

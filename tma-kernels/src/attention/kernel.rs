@@ -13,13 +13,13 @@ pub mod forward {
     /// The named barrier at which both warpgroups have cleared their half of a block's values.
     const CLEARED: u32 = 1;
 
-    /// Stands for the maximum of a row that has seen no key. Not infinite: the difference of two such
-    /// maxima has to be a number.
-    const NOTHING: f32 = -1e30;
-
     /// The greatest sum of a thread's weights of one row and block for which the row's maximum
     /// stays as it is. No weight is greater than that sum, so an `f16` holds each of them.
     const MOST: f32 = 1024.0;
+
+    /// The greatest exponent that `top` holds: neighbours of an `f32` are an eighth apart there.
+    /// Weights of greater ones would be wrong by a factor of up to 2 to the power of half of that.
+    const FAR: f32 = 1_048_576.0;
 
     /// Where a sequence of the batch begins along its tensor, and how long it is.
     #[tma_device]
@@ -128,16 +128,42 @@ pub mod forward {
         }
     }
 
+    /// The same for rows of which some are far: `exp2((score - peak) * scale - top)`.
+    #[tma_device]
+    fn weigh_far<const KEYS: u32>(
+        scores: &Accumulator<f32, 64, KEYS>,
+        weights: &mut Accumulator<f32, 64, KEYS>,
+        sums: &mut Rows<f32, 64>,
+        peak: &Rows<f32, 64>,
+        top: &Rows<f32, 64>,
+        scale: f32,
+    ) {
+        for i in unroll(0..scores.len()) {
+            let r = scores.row(i);
+            weights[i] = exp2_ftz(fma(scores[i] - peak[r], scale, -top[r]));
+            sums[r] += weights[i];
+        }
+    }
+
     /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
     ///
     /// `top` is first taken as it was before this block. Only if a thread's weights of a row then
     /// add up to more than [`MOST`], and in the `FIRST` block of a row, is the block's maximum
     /// computed: `top` rises to it, and the weights are computed with that. In this case the result
     /// is true, and sums of earlier blocks have to be multiplied by `shrink`.
+    ///
+    /// The greatest weight is 2 to the power of -`SHIFT`, so that sums of weights times values do
+    /// not overflow where their mean does not.
+    ///
+    /// A row whose maximum is beyond [`FAR`] is *far*: the product of score and scale is rounded by
+    /// too much there. From then on its greatest score, `peak`, is subtracted first: its weights are
+    /// `exp2((score - peak) * scale - SHIFT)`. Its `top` is -∞, which makes its weights infinite in
+    /// every block, and so has them computed again. Both are -∞ for a row that has seen no key.
     #[tma_device]
-    fn softmax<const KEYS: u32, const FIRST: bool>(
+    fn softmax<const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         top: &mut Rows<f32, 64>,
+        peak: &mut Rows<f32, 64>,
         total: &mut Rows<f32, 64>,
         shrink: &mut Rows<f32, 64>,
         scale: f32,
@@ -147,18 +173,40 @@ pub mod forward {
         let mut rises = FIRST;
         if !FIRST {
             weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
-            rises = vote_any(sums[0] > MOST || sums[1] > MOST);
+            let most = MOST / (1u64 << SHIFT) as f32;
+            rises = vote_any(!(sums[0] <= most && sums[1] <= most)); // also for a NaN
         }
         if rises {
             let greatest = scores.row_max();
+            // What is subtracted of scores, and of exponents.
+            let mut of_scores = Rows::<f32, 64>::filled(0.0);
+            let mut of_exponents = Rows::<f32, 64>::filled(0.0);
+            let mut is_any_far = false;
             for r in unroll(0..top.len()) {
-                let before = top[r];
-                top[r] = max(before, greatest[r] * scale);
-                shrink[r] = exp2_ftz(before - top[r]);
+                let exponent = max(top[r], fma(greatest[r], scale, SHIFT as f32));
+                let was_far = peak[r] > f32::NEG_INFINITY;
+                let is_far = was_far || greatest[r] > f32::NEG_INFINITY && abs(exponent) > FAR;
+                let before =
+                    [if was_far { peak[r] } else { 0.0 }, if was_far { SHIFT as f32 } else { top[r] }];
+                if is_far {
+                    peak[r] = max(peak[r], greatest[r]);
+                    top[r] = f32::NEG_INFINITY;
+                    of_scores[r] = peak[r];
+                    of_exponents[r] = SHIFT as f32;
+                } else {
+                    top[r] = exponent;
+                    of_exponents[r] = if exponent > f32::NEG_INFINITY { exponent } else { 0.0 };
+                }
+                is_any_far |= is_far;
+                shrink[r] = exp2_ftz(fma(before[0] - of_scores[r], scale, before[1] - of_exponents[r]));
                 total[r] *= shrink[r];
                 sums[r] = 0.0;
             }
-            weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
+            if vote_any(is_any_far) {
+                weigh_far::<KEYS>(scores, &mut weights, &mut sums, &of_scores, &of_exponents, scale);
+            } else {
+                weigh::<KEYS>(scores, &mut weights, &mut sums, &of_exponents, scale);
+            }
         }
         for r in unroll(0..total.len()) {
             total[r] += sums[r];
@@ -169,28 +217,57 @@ pub mod forward {
         rises
     }
 
-    /// A share of each row's weights: `total`, which becomes the sum of all threads of a row, inverted.
-    /// Rows that see no key have none.
+    /// The first of this thread's two rows of a warpgroup's 64; the other one is eight further down.
     #[tma_device]
-    fn shares(total: &mut Rows<f32, 64>, share: &mut Rows<f32, 64>) {
+    fn first_row() -> u32 {
+        warp_idx() % 4 * 16 + lane_idx() / 4
+    }
+
+    /// A share of each row's weights: `total`, which becomes the sum of all threads of a row, inverted.
+    /// Rows that see no key have none. The first of the warpgroup's queries sees `sight` keys.
+    ///
+    /// Without weights, the scores of all keys that a row sees are beyond an `f32`: a NaN.
+    #[tma_device]
+    fn shares<const CAUSAL: bool>(total: &mut Rows<f32, 64>, share: &mut Rows<f32, 64>, sight: i32) {
         for r in unroll(0..total.len()) {
             total[r] += shuffle_xor(total[r], 1);
             total[r] += shuffle_xor(total[r], 2);
-            share[r] = if total[r] > 0.0 { recip(total[r]) } else { 0.0 };
+            let more = if CAUSAL { (first_row() + 8 * r as u32) as i32 } else { 0 };
+            if sight + more > 0 {
+                total[r] = if total[r] == 0.0 { f32::NAN } else { total[r] };
+                share[r] = recip(total[r]);
+            }
         }
     }
 
     /// Writes the logarithm of each row's sum of exponentials, of the `rows` rows from `first` on.
     #[tma_device]
-    fn note(lse: Global<f32>, first: u64, rows: u32, top: [f32; 2], total: [f32; 2]) {
+    fn note<const SHIFT: u32>(
+        lse: Global<f32>,
+        first: u64,
+        rows: u32,
+        top: [f32; 2],
+        peak: [f32; 2],
+        total: [f32; 2],
+        scale: f32,
+    ) {
         let r = lane_idx() % 4;
-        let row = warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r;
+        let row = first_row() + 8 * r;
         // Compared here, so that the access needs no trap: ptxas spills accumulators for one.
         let index = first + row as u64;
         if r < 2 && row < rows && index < lse.len() {
-            let of_row = if r == 0 { total[0] } else { total[1] };
-            let sum = ((if r == 0 { top[0] } else { top[1] }) + log2(of_row)) * log(2.0);
-            lse.set(index, if of_row > 0.0 { sum } else { f32::NEG_INFINITY });
+            let of_row = log2((if r == 0 { total[0] } else { total[1] }) * (1u64 << SHIFT) as f32);
+            let peak = if r == 0 { peak[0] } else { peak[1] };
+            let top = (if r == 0 { top[0] } else { top[1] }) - SHIFT as f32;
+            let is_far = peak > f32::NEG_INFINITY;
+            lse.set(
+                index,
+                if is_far {
+                    fma(peak, scale * log(2.0), of_row * log(2.0))
+                } else {
+                    (top + of_row) * log(2.0)
+                },
+            );
         }
     }
 
@@ -202,13 +279,14 @@ pub mod forward {
     /// and `starts_k` on, and `rows` is the memory of `o`. A warpgroup's part of `o` passes through
     /// shared memory in pieces of `PIECE` columns.
     #[tma_kernel(threads = 384, unchecked, instances(
-        T in [bf16, f16],
+        (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, 0)],
         (DEPTH, KEYS, STAGES, PIECE) in [d64 = (64, 128, 2, 64), d128 = (128, 128, 2, 128), d256 = (256, 64, 1, 128)],
         CAUSAL in [full = false, causal = true],
         RAGGED in [even = false, ragged = true],
     ))]
     pub fn attention<
         T,
+        const SHIFT: u32,
         const DEPTH: u32,
         const KEYS: u32,
         const STAGES: u32,
@@ -297,7 +375,8 @@ pub mod forward {
                 let mut next_key = key_ring.consumer();
                 let mut next_value = value_ring.consumer();
 
-                let mut top = Rows::<f32, 64>::filled(NOTHING);
+                let mut top = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
+                let mut peak = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
                 let mut total = Rows::<f32, 64>::filled(0.0);
                 let mut shrink = Rows::<f32, 64>::filled(1.0);
                 let mut here = place::<CAUSAL>(at, tiles);
@@ -318,7 +397,14 @@ pub mod forward {
                 if seen < KEYS as i32 {
                     hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
                 }
-                softmax::<KEYS, true>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                softmax::<KEYS, true, SHIFT>(
+                    &mut scores,
+                    &mut top,
+                    &mut peak,
+                    &mut total,
+                    &mut shrink,
+                    scale,
+                );
                 let mut weights = scores.pack::<T>();
                 let mut out = Accumulator::<f32, 64, DEPTH>::zero();
                 for i in unroll(0..out.len()) {
@@ -344,8 +430,14 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        let rises =
-                            softmax::<KEYS, false>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        let rises = softmax::<KEYS, false, SHIFT>(
+                            &mut scores,
+                            &mut top,
+                            &mut peak,
+                            &mut total,
+                            &mut shrink,
+                            scale,
+                        );
                         weights = scores.pack::<T>();
                         if rises {
                             for i in unroll(0..out.len()) {
@@ -370,14 +462,23 @@ pub mod forward {
                     };
                     let valid = of_k[1] - min(last * KEYS - KEYS, of_k[1]);
                     let mut share = Rows::<f32, 64>::filled(0.0);
-                    shares(&mut total, &mut share);
+                    shares::<CAUSAL>(&mut total, &mut share, seen);
                     if lse.len() > 0 {
                         let first =
                             (batch * heads + head) as u64 * all_queries as u64 + (of_o[0] + to) as u64;
-                        note(lse, first, of_o[1] - min(to, of_o[1]), [top[0], top[1]], [total[0], total[1]]);
+                        note::<SHIFT>(
+                            lse,
+                            first,
+                            of_o[1] - min(to, of_o[1]),
+                            [top[0], top[1]],
+                            [peak[0], peak[1]],
+                            [total[0], total[1]],
+                            scale,
+                        );
                     }
                     for r in unroll(0..top.len()) {
-                        top[r] = NOTHING;
+                        top[r] = f32::NEG_INFINITY;
+                        peak[r] = f32::NEG_INFINITY;
                         total[r] = 0.0;
                     }
                     at = settle::<CAUSAL, RAGGED>(
@@ -433,7 +534,14 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        softmax::<KEYS, true>(&mut scores, &mut top, &mut total, &mut shrink, scale);
+                        softmax::<KEYS, true, SHIFT>(
+                            &mut scores,
+                            &mut top,
+                            &mut peak,
+                            &mut total,
+                            &mut shrink,
+                            scale,
+                        );
                         weights = scores.pack::<T>();
                     }
 

@@ -9,6 +9,7 @@ use tma_runtime::prelude::*;
 use super::kernel::forward::attention::INSTANCES;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
+use crate::twice::again;
 
 mod sealed {
     pub trait Sealed {
@@ -64,7 +65,8 @@ pub(super) fn queue<T: AttentionElement>(
     let AttentionOptions { causal, lengths, lse, blocks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
     let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
-    let rows = again(&o).with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
+    // SAFETY: both views go to this launch, whose kernel stores a tile by copies or by threads.
+    let rows = unsafe { again(&o) }.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
     let (none_f32, none_u32) = (on.device().tensor(&[], [0])?, on.device().tensor(&[], [0])?);
     let mut none_f32: DeviceTensor<f32, 1> = none_f32;
     let lse = match lse {
@@ -119,14 +121,6 @@ fn loaded<'a, T: Scalar>(tensor: TensorView<'a, T, 4>) -> Arg<'a> {
 /// Extents are below 2^31, which the problem has checked; a stride beyond 2^32 has no second row.
 fn count(value: usize) -> Arg<'static> {
     Arg::scalar(value as u32)
-}
-
-/// A second view of what the kernel writes: by copies of whole tiles, and by threads where a
-/// sequence ends within one.
-fn again<'a, T>(o: &TensorViewMut<'a, T, 4>) -> TensorViewMut<'a, T, 4> {
-    // SAFETY: a view is an address with a shape and strides, and owns nothing. Both go to one
-    // launch, of a kernel that writes each element through one of them.
-    unsafe { std::ptr::read(o) }
 }
 
 #[cfg(test)]

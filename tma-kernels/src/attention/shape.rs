@@ -1,5 +1,7 @@
 //! Which tensors go together, and how the work is divided.
 
+use std::f32::consts::LOG2_E;
+
 use tma_runtime::DeviceTensor;
 
 use super::{AttentionError, AttentionOptions};
@@ -56,19 +58,17 @@ impl Problem {
             return Err(AttentionError::Heads { queries: heads, keys: k[1] });
         }
         let scale = options.scale.unwrap_or(1.0 / (depth as f32).sqrt());
-        if !(scale.is_finite() && scale > 0.0) {
+        if !(scale > 0.0 && (scale * LOG2_E).is_finite()) {
             return Err(AttentionError::Scale { scale });
         }
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
                 let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(DeviceTensor::len);
-                if batch != 1 || of_queries == 0 || of_queries != of_keys || lengths.longest > queries {
-                    let longest = lengths.longest;
-                    let found = [of_queries, of_keys];
-                    return Err(AttentionError::Lengths { batch, starts: found, longest, queries });
+                if batch != 1 || of_queries == 0 || of_queries != of_keys {
+                    return Err(AttentionError::Lengths { batch, starts: [of_queries, of_keys] });
                 }
-                (of_queries - 1, lengths.longest)
+                (of_queries - 1, lengths.longest.min(queries))
             }
         };
         let tiles = longest.div_ceil(QUERIES);
