@@ -168,6 +168,9 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
         args.extend([Arg::global(nothing.slice()), Arg::global(nothing.slice())]);
         args.extend([Arg::scalar(Activation::None as u32), Arg::global_mut(partials.slice_mut())]);
         args.push(Arg::global_mut(tickets.slice_mut()));
+        let mut by_threads = device.zeros::<bf16, 1>([0])?;
+        args.push(Arg::global_mut(by_threads.slice_mut()));
+        args.extend([Arg::scalar(0_u64), Arg::scalar(0_u64), Arg::scalar(u32::MAX)]);
         launch(device, &with_options::full::bf16_square_nt::SPEC, Grid::new(2, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)?;
         ensure!(tickets.to_vec()?.iter().all(|ticket| *ticket == 0), "a counter is not as it was");

@@ -75,7 +75,7 @@ impl std::fmt::Display for ConvError {
 impl std::error::Error for ConvError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => Some(error),
+            Self::Runtime(error) => error.source(), // the message is this one's already
             Self::Shape { .. } | Self::TooLarge { .. } | Self::Window { .. } => None,
         }
     }

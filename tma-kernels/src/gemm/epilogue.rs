@@ -1,5 +1,6 @@
 //! What callers do with sums on their way to C, by functions of their own.
 
+use super::GemmError;
 use super::instances::{Key, key};
 use tma_runtime::launch::{Arg, KernelSpec};
 
@@ -27,12 +28,19 @@ use tma_runtime::launch::{Arg, KernelSpec};
 pub struct Epilogue<'a> {
     kernels: &'static [KernelSpec],
     further: Vec<Arg<'a>>,
+    /// Whether they pick matrices by indices, and are not the caller's.
+    picks: bool,
 }
 
 impl<'a> Epilogue<'a> {
     /// Of all instances of `full` in a module that was made from `with_options`.
     pub const fn of(kernels: &'static [KernelSpec]) -> Self {
-        Self { kernels, further: vec![] }
+        Self { kernels, further: vec![], picks: false }
+    }
+
+    /// Of all instances of `full` in this package's module of kernels that pick matrices.
+    pub(super) const fn of_indices(kernels: &'static [KernelSpec]) -> Self {
+        Self { kernels, further: vec![], picks: true }
     }
 
     /// With what the module's functions take beyond those that they replace: the result of its
@@ -46,6 +54,20 @@ impl<'a> Epilogue<'a> {
     /// The instance for `wanted`, if it is among these.
     pub(super) fn find(&self, wanted: Key) -> Option<&'static KernelSpec> {
         self.kernels.iter().find(|kernel| key(true, kernel.name) == Some(wanted))
+    }
+
+    /// That there is no instance for elements and a layout, in the tile of a choice if there is one.
+    pub(super) fn missing(&self, types: &'static str, layout: &str, is_chosen: bool) -> GemmError {
+        let mut known = self.kernels.iter().filter_map(|kernel| key(true, kernel.name));
+        if !self.picks {
+            GemmError::missing_epilogue(types, is_chosen)
+        } else if !known.any(|key| key.types == types) {
+            GemmError::no_indices(types)
+        } else if is_chosen {
+            GemmError::no_choice_of_indices(types)
+        } else {
+            GemmError::missing(types, layout, true)
+        }
     }
 
     /// The last arguments of a launch.

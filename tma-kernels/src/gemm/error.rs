@@ -108,10 +108,28 @@ impl GemmError {
     }
 
     /// That an epilogue has no instance for elements, as names have them.
-    pub(crate) const fn missing_epilogue(types: &'static str) -> Self {
-        let instead = "leave `choice` out, or add an instance for these elements and layouts to `only` of the \
-                       epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K";
-        Self::Instance { types, what: "this epilogue or indices, in these layouts", instead }
+    pub(crate) const fn missing_epilogue(types: &'static str, is_chosen: bool) -> Self {
+        let instead = if is_chosen {
+            "leave `choice` out, or add an instance for these elements, this tile and these layouts to `only` \
+             of the epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
+        } else {
+            "add an instance for these elements and layouts to `only` of the epilogue's module, such as \
+             `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
+        };
+        Self::Instance { types, what: "this epilogue in these layouts", instead }
+    }
+
+    /// That no kernel picks matrices of such elements.
+    pub(crate) const fn no_indices(types: &'static str) -> Self {
+        let instead = "multiply these matrices one after the other by `gemm`";
+        Self::Instance { types, what: "indices or an array of matrices", instead }
+    }
+
+    /// That kernels that pick matrices have other tiles.
+    pub(crate) const fn no_choice_of_indices(types: &'static str) -> Self {
+        let instead =
+            "leave `choice` out: with indices or an array the tiles are `Pair`, `Square` and `Low64`";
+        Self::Instance { types, what: "this choice", instead }
     }
 
     /// That no kernel for elements, as names have them, halves tiles so.
@@ -126,7 +144,8 @@ impl GemmError {
     pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {
         let (what, instead) = match (layout, is_more) {
             ("nt", true) => (
-                "`alpha`, `beta`, `residual`, `bias` or `activation`, or in this choice",
+                "`alpha`, `beta`, `residual`, `bias`, `activation` or rows of C that are no multiple of 16 \
+                 bytes, or in this choice",
                 "leave them out, or leave `choice` out",
             ),
             ("nt", false) => ("this choice", "leave `choice` out"),
@@ -195,7 +214,7 @@ impl std::fmt::Display for GemmError {
 impl std::error::Error for GemmError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => Some(error),
+            Self::Runtime(error) => error.source(), // the message is this one's already
             Self::Shape { .. }
             | Self::TooLarge { .. }
             | Self::Instance { .. }

@@ -84,6 +84,8 @@ pub mod with_options {
     /// Applies the activation to `COLS` columns, a thread's elements from `first` on. x ·
     /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
     /// is √(2/π) · (x + 0.044715 · x³).
+    ///
+    /// A NaN stays a NaN. The square is bounded, since SiLU multiplies it by 0.
     #[tma_device]
     fn activate<const N: u32, const COLS: u32>(
         sum: &mut Accumulator<f32, 64, N>,
@@ -92,14 +94,15 @@ pub mod with_options {
     ) {
         if activation == 1 {
             for e in unroll(0..COLS as usize / 2) {
-                sum[first + e] = max(sum[first + e], 0.0);
+                sum[first + e] = if sum[first + e] < 0.0 { 0.0 } else { sum[first + e] };
             }
         } else if activation > 1 {
             let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
             for e in unroll(0..COLS as usize / 2) {
                 let x = sum[first + e];
                 // 1 / z is 2 to the power of -log2(z), here without the branches of a division.
-                sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], x * x, gate[0]))));
+                let square = min(x * x, f32::MAX);
+                sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], square, gate[0]))));
             }
         }
     }
@@ -144,6 +147,9 @@ pub mod with_options {
 
     /// `plain`, whose sums may be divided among clusters (`steps_of`), and become C by way of
     /// `activation(alpha · sum + beta · C + residual + bias)`.
+    ///
+    /// The copy engine loads and stores C up to column `edge`. Beyond it threads do, in `rows`: C
+    /// with rows of `row_stride` and matrices of `matrix_stride` elements.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
@@ -223,6 +229,10 @@ pub mod with_options {
         activation: u32,
         partials: Global<f32>,
         tickets: Global<u32>,
+        rows: Global<C>,
+        row_stride: u64,
+        matrix_stride: u64,
+        edge: u32,
     ) where
         AB: Multiply<AB, f32>,
         C: TileElement + Number,
@@ -390,12 +400,15 @@ pub mod with_options {
                         sync_warpgroup();
                     }
                     let to_c = place_c(at[0]);
+                    let to_rows = to_c as u64 * matrix_stride + row as u64 * row_stride;
+                    let warp = thread_idx().x % 128 / 32;
                     for j in unroll(0..N / COLS) {
                         let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
                         let first = (j * COLS / 2) as usize;
+                        let is_edge = column + (j + 1) * COLS > edge;
                         if leader {
                             bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
-                            if beta != 0.0 {
+                            if beta != 0.0 && !is_edge {
                                 loaded[me].arrive_expect_tx(out.bytes());
                                 c.load(out, [to_c, row, column + j * COLS], loaded[me]);
                             }
@@ -404,7 +417,22 @@ pub mod with_options {
                             sum[first + e] *= alpha;
                         }
                         if beta != 0.0 {
-                            loaded[me].wait_next(&mut phase);
+                            if is_edge {
+                                sync_warpgroup();
+                                for i in (warp..64).step_by(4) {
+                                    for x in (lane_idx()..COLS).step_by(32) {
+                                        let mut of_c = cast::<C>(0.0f32);
+                                        if row + i < m && column + j * COLS + x < n {
+                                            let place = (column + j * COLS + x) as u64;
+                                            of_c = rows.get(to_rows + i as u64 * row_stride + place);
+                                        }
+                                        out.set([0, i, x], of_c);
+                                    }
+                                }
+                                sync_warpgroup();
+                            } else {
+                                loaded[me].wait_next(&mut phase);
+                            }
                             for e in unroll(0..COLS as usize / 2) {
                                 let place = sum.at(first + e);
                                 sum[first + e] +=
@@ -418,10 +446,19 @@ pub mod with_options {
                                 let place = e * 128 + thread_idx().x % 128;
                                 let to = [0, place / 8, place % 8 * VEC as u32];
                                 let mut part = [cast::<C>(0.0f32); VEC];
-                                if row + to[1] < m && column + j * COLS + to[2] < n {
+                                let left = column + j * COLS + to[2];
+                                if row + to[1] < m && left < n {
                                     let line = at[0] as u64 * m as u64 + (row + to[1]) as u64;
-                                    part = residual
-                                        .get_vec::<VEC>(line * n as u64 + (column + j * COLS + to[2]) as u64);
+                                    let from = line * n as u64 + left as u64;
+                                    if n % VEC as u32 == 0 {
+                                        part = residual.get_vec::<VEC>(from);
+                                    } else {
+                                        for x in unroll(0..VEC) {
+                                            if left + (x as u32) < n {
+                                                part[x] = residual.get(from + x as u64);
+                                            }
+                                        }
+                                    }
                                 }
                                 out.set_vec(to, part);
                             }
@@ -453,9 +490,22 @@ pub mod with_options {
                         sum.columns::<COLS>(j).store(out);
                         fence_proxy_async();
                         sync_warpgroup();
+                        if is_edge {
+                            for i in (warp..64).step_by(4) {
+                                for x in (lane_idx()..COLS).step_by(32) {
+                                    if row + i < m && column + j * COLS + x < n {
+                                        let place = (column + j * COLS + x) as u64;
+                                        rows.set(to_rows + i as u64 * row_stride + place, out.get([0, i, x]));
+                                    }
+                                }
+                            }
+                            fence_proxy_async(); // the copy engine may load C into this buffer next
+                        }
                         if leader {
-                            c.store([to_c, row, column + j * COLS], out);
-                            bulk_commit_group();
+                            if !is_edge {
+                                c.store([to_c, row, column + j * COLS], out);
+                            }
+                            bulk_commit_group(); // also without a store: buffers are counted by groups
                         }
                     }
                 }

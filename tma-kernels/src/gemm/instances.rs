@@ -41,6 +41,11 @@ pub(super) fn find(key: Key) -> Option<&'static KernelSpec> {
     INSTANCES.get(&key).copied()
 }
 
+/// Whether elements have kernels with options.
+pub(super) fn has_options(types: &str) -> bool {
+    INSTANCES.keys().any(|key| key.is_full && key.types == types)
+}
+
 /// What a kernel is for, by its name, such as `plain::bf16_f32_pair_nt`.
 pub(super) fn key(is_full: bool, name: &'static str) -> Option<Key> {
     let (_, instance) = name.rsplit_once("::")?;

@@ -19,6 +19,7 @@
 mod array;
 pub mod choose;
 mod divide;
+mod edge;
 mod epilogue;
 mod error;
 pub mod folded;
@@ -46,6 +47,7 @@ pub use types::Product;
 use crate::dependent::dependent;
 use choose::Problem;
 use divide::Units;
+use edge::Edge;
 use instances::Key;
 use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch};
 use tma_runtime::prelude::*;
@@ -57,7 +59,7 @@ pub enum Activation {
     /// Nothing.
     #[default]
     None,
-    /// max(x, 0).
+    /// 0 if x < 0, else x.
     Relu,
     /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
     Gelu,
@@ -83,7 +85,7 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub transpose_a: bool,
     /// B is stored N × K, not K × N. Elements of other than 16 bits must be.
     pub transpose_b: bool,
-    /// What the product is multiplied by.
+    /// What the product is multiplied by. With 0 neither A nor B is read.
     pub alpha: f32,
     /// What earlier elements of C are multiplied by before they are added. With 0 they are not
     /// read.
@@ -159,8 +161,12 @@ impl Workspace {
 /// The tensors have two dimensions, or three, of which the first counts the products of a batch. A
 /// is M × K, B is K × N and C is M × N, unless [`transpose_a`](GemmOptions::transpose_a) or
 /// [`transpose_b`](GemmOptions::transpose_b) says that one is stored the other way. Elements, and
-/// the type of sums, are those of [`Product`]. Extents may be any whose rows are multiples of 16
-/// bytes. A product without elements is nothing to do; with a K of 0 it is zeros.
+/// the type of sums, are those of [`Product`]. A product without elements is nothing to do; with a
+/// K of 0 it is zeros.
+///
+/// Rows of A and B, as they are stored, begin at multiples of 16 bytes. Rows of C may begin and end
+/// anywhere, except those of `i32` and of [`Sums::Half`]: the copy engine stores as many 16 bytes of
+/// a row as there are, and threads the rest, which is slower.
 ///
 /// Sums that are divided among clusters are added in a fixed order: the same matrices give the same
 /// bits each time.
@@ -182,7 +188,7 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
         return Ok(());
     }
-    if operands.k > 0 {
+    if operands.k > 0 && options.alpha != 0.0 {
         return queue(on, &operands, [cube(a)?, cube(b)?], cube_mut(c.reborrow())?, options);
     }
     let (operands, [a, b]) = operands.of_zeros::<AB, C, N>(on.device(), [operands.batches; 2], &options)?;
@@ -233,8 +239,8 @@ impl Operands {
         Ok(Self { m, n, k, batches, may_overlap: false })
     }
 
-    /// So many matrices of zeros for A and for B, where K is 0: nothing is added up, but tensor
-    /// maps have no empty tensors.
+    /// So many matrices of zeros for A and for B, where K or alpha is 0: nothing is added up, but
+    /// tensor maps have no empty tensors.
     fn of_zeros<AB: Scalar, C: Scalar, const N: usize>(
         self,
         device: &Device,
@@ -288,12 +294,17 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let layout =
         [["nn", "nt"], ["tn", "tt"]][usize::from(options.transpose_a)][usize::from(options.transpose_b)];
     let epilogue = options.epilogue;
-    let is_more =
-        alpha != 1.0 || beta != 0.0 || residual.is_some() || bias.is_some() || activation != Activation::None;
     let types = match options.sums {
         Sums::Exact => AB::NAME,
         Sums::Half => AB::HALF.ok_or(GemmError::no_half_sums(AB::NAME))?,
     };
+    let edge = Edge::of(&c);
+    let is_more = alpha != 1.0
+        || beta != 0.0
+        || residual.is_some()
+        || bias.is_some()
+        || activation != Activation::None
+        || edge.is_reached() && instances::has_options(types);
     let find = |Choice { tile, division }: Choice| {
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
         match (&epilogue, division) {
@@ -308,7 +319,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let chosen = || choose::choose(&problem, device.multiprocessors(), |choice| find(choice).is_some());
     let missing = || match (&epilogue, options.choice) {
         (_, Some(Choice { division: Division::Halved, .. })) => GemmError::not_halved(types),
-        (Some(_), _) => GemmError::missing_epilogue(types),
+        (Some(epilogue), choice) => epilogue.missing(types, layout, choice.is_some()),
         (None, _) => GemmError::missing(types, layout, is_more),
     };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
@@ -335,19 +346,21 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let band = choose::band(&problem, choice) as u32;
     let stagger = choose::stagger(&problem, choice.tile);
     let options_of_maps = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
-    let mut args = vec![
-        Arg::map(a).with(options_of_maps),
-        Arg::map(b).with(options_of_maps),
-        Arg::map_mut(c).with(MapOptions { overlap: may_overlap, ..options_of_maps }),
-    ];
-    args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
-    if kernel.params.len() <= args.len() + 2 {
+    let options_of_c = MapOptions { overlap: may_overlap, ..options_of_maps };
+    let mut args = vec![Arg::map(a).with(options_of_maps), Arg::map(b).with(options_of_maps)];
+    let sizes = [m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar);
+    if kernel.params.len() <= args.len() + 1 + sizes.len() + 2 {
+        args.push(Arg::map_mut(c).with(options_of_c));
+        args.extend(sizes);
         args.extend([units.len(), units.whole].map(|number| Arg::scalar(number as u32)));
         args.truncate(kernel.params.len()); // `turns` takes no `whole`, and `folded` neither of them
         return launch_chosen(&args);
     }
 
-    let nothing = device.zeros::<C, 1>([0])?;
+    let (nothing, mut no_rows, mut placeholder) = (device.zeros::<C, 1>([0])?, device.zeros([0])?, None);
+    let (of_c, of_edge) = edge.arguments(device, c, options_of_c, &mut placeholder, &mut no_rows)?;
+    args.push(of_c);
+    args.extend(sizes);
     let (mut no_partials, mut no_tickets) = (device.zeros([0])?, device.zeros([0])?);
     let mut own = None;
     let (partials, tickets) = if units.sharing > 0 {
@@ -373,6 +386,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Arg::global_mut(partials.slice_mut()),
         Arg::global_mut(tickets.slice_mut()),
     ]);
+    args.extend(of_edge);
     args.extend(epilogue.into_iter().flat_map(Epilogue::into_arguments));
     launch_chosen(&args)
 }

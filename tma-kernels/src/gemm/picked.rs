@@ -135,9 +135,9 @@ pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
         [indices.a, indices.b, indices.c].map(|given| given.map_or(none.slice(), GlobalSlice::new));
     let [count_a, count_b, count_c] = counts.map(|count| count as u32);
     let further = kernel::full::further(of_a, count_a, of_b, count_b, of_c, count_c);
-    let epilogue = Some(Epilogue::of(&kernel::full::INSTANCES).with(further));
+    let epilogue = Some(Epilogue::of_indices(&kernel::full::INSTANCES).with(further));
     let options = GemmOptions { epilogue, ..options };
-    if operands.k > 0 {
+    if operands.k > 0 && options.alpha != 0.0 {
         return queue(on, &operands, [a, b], c, options);
     }
     let (operands, [a, b]) = operands.of_zeros::<AB, C, 3>(on.device(), [counts[0], counts[1]], &options)?;

@@ -4,6 +4,7 @@
 
 mod case;
 mod divided;
+mod edge;
 #[path = "../exact/mod.rs"]
 mod exact;
 

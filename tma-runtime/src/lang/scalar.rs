@@ -41,7 +41,8 @@ mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, 
 /// integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to nearest,
 /// ties to even (to [`tf32`] away from zero). It also converts from and to [`f16`](struct@f16),
 /// [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not support; numbers outside of an
-/// 8-bit float's range saturate.
+/// 8-bit float's range saturate, infinities too, unless they are of that type already: a type
+/// converted to itself keeps its bits.
 ///
 /// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise for `bf16`. On the host they are
 /// functions of the crate `half`, which rounds some `f64`s twice: next to a tie it may return the

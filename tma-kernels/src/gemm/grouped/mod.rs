@@ -66,7 +66,7 @@ impl GroupedWorkspace {
 /// K × N for each group, or of N × K with [`transpose_b`](GroupedOptions::transpose_b). Group g has
 /// the rows from `ends[g - 1]`, or 0, up to but not including `ends[g]`: numbers on the device, which
 /// the host never reads. A group may have any number of rows, also none. Rows of C after the last
-/// group are left as they are. With a K of 0 all of C is zeros.
+/// group are left as they are. With a K of 0 the rows of all groups become zeros.
 ///
 /// Elements are those of [`Product`] with 16 bits, and the extents may be any whose rows are
 /// multiples of 16 bytes.

@@ -19,6 +19,26 @@ pub mod scaled {
     /// Steps of 128 columns of K whose factors are made at a time: a lane of four has one of them.
     const BATCH: u32 = 4;
 
+    /// 2^-24, by which factors are smaller than the product of two scales, and sums than C. The
+    /// product of two scales of up to 2^128 may be beyond an `f32` where C is not.
+    const SMALLER: f32 = 5.960_464_5e-8;
+
+    /// The product of two scales, times [`SMALLER`]. If it is beyond an `f32` nevertheless, so is C
+    /// wherever it is not 0, since the least sum above zero is 2^-18; it is bounded, for 0 · ∞ would
+    /// make a NaN of the others.
+    #[tma_device]
+    fn factor(of_a: f32, of_b: f32) -> f32 {
+        // The greater one stays exact: if it did not, the product would be 0.
+        let is_greater = abs(of_a) > abs(of_b);
+        let greater = if is_greater { of_a } else { of_b };
+        let product = greater * SMALLER * (if is_greater { of_b } else { of_a });
+        if abs(of_a) <= f32::MAX && abs(of_b) <= f32::MAX {
+            max(min(product, f32::MAX), -f32::MAX)
+        } else {
+            product
+        }
+    }
+
     /// Row and column of a cluster's tile, in bands of `band` rows.
     #[tma_device]
     fn place(unit: u32, down: u32, across: u32, band: u32) -> [u32; 2] {
@@ -123,12 +143,13 @@ pub mod scaled {
                     for first in (0..steps).step_by(BATCH as usize) {
                         let step = min(first + lane % 4, steps - 1);
                         // Asked for before the buffer is free: while those before are used.
-                        let mut made = [1.0; 8];
+                        let mut made = [SMALLER; 8];
                         if scales_b.len() > 0 {
                             let of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);
                             for i in unroll(0..8u32) {
                                 let row = min(row + i * 16, m - 1);
-                                made[i as usize] = scales_a.get(row * along_m + step * along_k) * of_b;
+                                let of_a = scales_a.get(row * along_m + step * along_k);
+                                made[i as usize] = factor(of_a, of_b);
                             }
                         }
                         taken[batch % 2].wait(((batch / 2) & 1) ^ 1);
@@ -200,6 +221,9 @@ pub mod scaled {
                         bulk_wait_group_read::<1>(); // the last store from this buffer has read it
                     }
                     sync_warpgroup();
+                    for e in unroll(0..COLS as usize / 2) {
+                        sum[(j * COLS / 2) as usize + e] *= 1.0 / SMALLER;
+                    }
                     sum.columns::<COLS>(j).store(out);
                     fence_proxy_async();
                     sync_warpgroup();

@@ -1,0 +1,122 @@
+//! Rows of C that the copy engine cannot store to their end.
+//!
+//! It writes whole units of 16 bytes, at multiples of 16 bytes (`docs/errors/TMA0518.md`). Where
+//! rows of C begin or end elsewhere, threads store what is left.
+
+use crate::twice::again;
+use tma_runtime::launch::{Arg, GlobalSliceMut, MapOptions};
+use tma_runtime::prelude::*;
+use tma_runtime::{Scalar, ViewError};
+
+/// Bytes that the copy engine writes at once.
+const UNIT: usize = 16;
+
+/// How the rows of a batch of matrices are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    /// The copy engine stores the columns before this one, and threads the others.
+    pub(super) column: usize,
+    /// The columns in all.
+    columns: usize,
+    /// The elements from one matrix to the next, and from one row to the next.
+    strides: [usize; 2],
+}
+
+impl Edge {
+    /// Of `c`, whose columns are contiguous: if they are not, the launch refuses its map.
+    pub(super) fn of<C: Scalar>(c: &TensorViewMut<'_, C, 3>) -> Self {
+        let unit = UNIT / size_of::<C>();
+        let ([batches, rows, columns], [matrix, row, step]) = (c.shape(), c.strides());
+        let begins = c.as_ptr().is_multiple_of(UNIT as u64)
+            && (rows == 1 || row.is_multiple_of(unit))
+            && (batches == 1 || matrix.is_multiple_of(unit));
+        let column = match (columns > 1 && step != 1, begins) {
+            (true, _) => columns,
+            (false, true) => columns / unit * unit,
+            (false, false) => 0,
+        };
+        Self { column, columns, strides: [matrix, row] }
+    }
+
+    /// Whether threads store anything.
+    pub(super) const fn is_reached(self) -> bool {
+        self.column < self.columns
+    }
+
+    /// The argument for the map of C, and those of `full` for what threads store. `placeholder`
+    /// keeps what the map shows if the copy engine stores nothing.
+    pub(super) fn arguments<'a, C: Scalar>(
+        self,
+        device: &Device,
+        c: TensorViewMut<'a, C, 3>,
+        options: MapOptions,
+        placeholder: &'a mut Option<DeviceTensor<C, 3>>,
+        nothing: &'a mut DeviceTensor<C, 1>,
+    ) -> Result<(Arg<'a>, [Arg<'a>; 4]), Error> {
+        let [matrix, row] = self.strides;
+        let rest = |rows, column| {
+            let strides = [matrix, row].map(|stride| Arg::scalar(stride as u64));
+            let [matrix, row] = strides;
+            [Arg::global_mut(rows), row, matrix, Arg::scalar(column)]
+        };
+        if !self.is_reached() {
+            return Ok((Arg::map_mut(c).with(options), rest(nothing.slice_mut(), u32::MAX)));
+        }
+        let [batches, height, _] = c.shape();
+        let rows = flat(device, &c)?;
+        let stored = if self.column > 0 {
+            c.slice([0..batches, 0..height, 0..self.column])?
+        } else {
+            placeholder.insert(device.zeros([1, 1, UNIT / size_of::<C>()])?).view_mut()
+        };
+        Ok((Arg::map_mut(stored).with(options), rest(GlobalSliceMut::new(rows), self.column as u32)))
+    }
+}
+
+/// A second view of C: all its memory, from the first element to the last.
+fn flat<'a, C: Scalar>(
+    device: &Device,
+    c: &TensorViewMut<'a, C, 3>,
+) -> Result<TensorViewMut<'a, C, 1>, Error> {
+    let ([batches, rows, columns], [matrix, row, _]) = (c.shape(), c.strides());
+    let reach = (batches - 1) * matrix + (rows - 1) * row + columns;
+    // SAFETY: each element is written through one of the two views: those before the edge by copies,
+    // and the others by threads.
+    let second = unsafe { again(c) };
+    match second.with_strides([reach], [1]) {
+        Err(Error::View(ViewError::UnknownMemory)) => {
+            // SAFETY: whoever made `c` from an address vouches for its elements, and no others are
+            // accessed.
+            Ok(unsafe { TensorViewMut::from_raw(device, c.as_ptr(), [reach], [1]) })
+        }
+        view => view,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge<C: Scalar>(shape: [usize; 3], strides: [usize; 3]) -> usize {
+        let device = Device::simulator();
+        // SAFETY: the view is only looked at.
+        let view = unsafe { TensorViewMut::<C, 3>::from_raw(&device, 0x100, shape, strides) };
+        Edge::of(&view).column
+    }
+
+    #[test]
+    fn the_copy_engine_stores_whole_units_at_multiples_of_units() {
+        assert_eq!(edge::<bf16>([1, 4, 64], [256, 64, 1]), 64);
+        assert_eq!(edge::<bf16>([1, 4, 470], [2048, 512, 1]), 464);
+        assert_eq!(edge::<f32>([1, 4, 470], [2048, 512, 1]), 468);
+        assert_eq!(edge::<bf16>([1, 4, 65], [260, 65, 1]), 0);
+        assert_eq!(edge::<bf16>([1, 1, 65], [65, 65, 1]), 64);
+        assert_eq!(edge::<bf16>([2, 1, 65], [65, 65, 1]), 0);
+        assert_eq!(edge::<f32>([1, 4, 3], [16, 4, 1]), 0);
+    }
+
+    #[test]
+    fn what_no_thread_could_store_either_is_left_to_the_launch() {
+        assert_eq!(edge::<bf16>([1, 4, 65], [260, 1, 4]), 65);
+    }
+}
