@@ -16,7 +16,10 @@
 //!
 //! * `ptx-sim` (on by default): the simulator, and what needs it: [`Device::simulator`],
 //!   [`testing::under_seeds`]. Programs that only run on GPUs build faster without it.
-//! * `cuda`: GPUs, through NVIDIA's driver. It is loaded when a device is opened.
+//! * `cuda`: GPUs, through NVIDIA's driver. It is loaded when a device is opened, so programs build
+//!   and start where it is not installed.
+//! * `cust`: contexts, streams, memory and modules, exchanged with the crate cust
+//!   ([`Device::from_cust`] and others). It needs `libcuda` to link with.
 
 // The vocabulary of kernels, for rustc and for readers. Never run.
 pub mod lang;
@@ -40,6 +43,10 @@ pub mod launch;
 // What runs it: the NVIDIA driver, or the simulator.
 mod backend;
 
+// What is exchanged with cust.
+#[cfg(feature = "cust")]
+mod exchange;
+
 // Everything that can go wrong on the way, with its code.
 mod error;
 
@@ -51,6 +58,9 @@ pub mod tune;
 
 pub mod testing;
 
+#[cfg(feature = "cust")]
+/// The crate with which [`Device::from_cust`] and others exchange what the driver made.
+pub use ::cust;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
 pub use error::{

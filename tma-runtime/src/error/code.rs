@@ -101,9 +101,12 @@ impl ForeignError {
     /// The error's code, `TMA0564`: the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Context { .. } | Self::Memory { .. } | Self::Misaligned { .. } | Self::Simulated { .. } => {
-                "TMA0564"
-            }
+            Self::Context { .. }
+            | Self::Memory { .. }
+            | Self::Misaligned { .. }
+            | Self::Simulated { .. }
+            | Self::NotPrimary { .. }
+            | Self::Shared { .. } => "TMA0564",
         }
     }
 }

@@ -53,4 +53,24 @@ pub enum ForeignError {
         /// The device.
         device: DeviceId,
     },
+
+    /// A device that cust cannot have a part in.
+    #[error(
+        "cust knows GPUs and their primary contexts, and {device} is neither: exchange what belongs to \
+         a device of `Device::cuda`"
+    )]
+    NotPrimary {
+        /// The device.
+        device: DeviceId,
+    },
+
+    /// A tensor whose memory cannot be given away.
+    #[error(
+        "the memory of a tensor on {device} is also that of a graph, and cannot be given away: drop \
+         the graph first"
+    )]
+    Shared {
+        /// The device.
+        device: DeviceId,
+    },
 }

@@ -26,9 +26,9 @@ use std::sync::Arc;
 /// [`Graph`](crate::Graph) that uses it are dropped, and no kernel uses it any more.
 #[derive(Debug)]
 pub struct DeviceTensor<T, const N: usize> {
-    memory: Arc<Memory>,
-    shape: [usize; N],
-    elements: PhantomData<T>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) shape: [usize; N],
+    pub(crate) elements: PhantomData<T>,
 }
 
 impl Device {
@@ -265,7 +265,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
 }
 
 /// The bytes of a tensor, which must fit 63 bits as those of a host slice do.
-fn byte_len<T: Scalar, const N: usize>(shape: [usize; N]) -> Result<u64, Error> {
+pub(crate) fn byte_len<T: Scalar, const N: usize>(shape: [usize; N]) -> Result<u64, Error> {
     shape
         .iter()
         .try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent))
@@ -274,7 +274,7 @@ fn byte_len<T: Scalar, const N: usize>(shape: [usize; N]) -> Result<u64, Error> 
         .ok_or_else(|| Error::TensorTooLarge { shape: shape.to_vec(), element: T::ELEMENT })
 }
 
-fn same_length(found: usize, wanted: usize) -> Result<(), Error> {
+pub(crate) fn same_length(found: usize, wanted: usize) -> Result<(), Error> {
     if found == wanted { Ok(()) } else { Err(Error::HostLength { found, wanted }) }
 }
 

@@ -2,17 +2,13 @@
 //! library.
 
 use super::beside::Beside;
-use super::driver::{self, Driver, Held, Status};
+use super::driver::{self, Attribute, Driver, Held, PrimaryContext, Status};
 use super::kernel::Kernels;
 use super::stream::Stream;
 use crate::device::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
 use crate::map::{Descriptor, MapParams};
 use crate::tensor::layout::DeviceId;
-use cust::context::CurrentContext;
-use cust::device::DeviceAttribute;
-use cust::error::{CudaError, CudaResult};
-use cust::memory::{DevicePointer, cuda_free, cuda_malloc};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,12 +77,15 @@ impl Context {
         }
         let driver = driver::driver()?;
         let _current = Current::note(driver);
-        let context = cust::device::Device::get_device(ordinal).and_then(cust::context::Context::new);
-        let context = context.map_err(refused(driver, "open the device's context"))?;
-        let raw = context.as_raw().cast();
+        let refused = refused(driver, "open the device's context");
+        let device = driver.device(ordinal).map_err(&refused)?;
+        let primary = PrimaryContext::retain(driver, device).map_err(&refused)?;
+        // SAFETY: the reference keeps the context alive.
+        unsafe { driver.set_current(primary.raw()) }.map_err(&refused)?;
+        let context = Self::new(driver, primary.raw(), ordinal, DeviceId::Cuda(ordinal))?;
         // Released when the process ends.
-        std::mem::forget(context);
-        Self::keep(&mut opened, Self::new(driver, raw, ordinal, DeviceId::Cuda(ordinal))?)
+        std::mem::forget(primary);
+        Self::keep(&mut opened, context)
     }
 
     /// A context that another library made.
@@ -96,13 +95,13 @@ impl Context {
     /// The context is alive until the process no longer uses the device.
     pub(crate) unsafe fn adopt(raw: *mut c_void) -> Result<&'static Self, Error> {
         let driver = driver::driver()?;
-        let failed = |code| Error::Driver { operation: "use the context", status: driver.status(code) };
+        let failed = refused(driver, "use the context");
         let current = Current::note(driver);
         // SAFETY: as the caller promises. The driver refuses null.
-        unsafe { driver.set_current(raw).map_err(failed)? };
-        let device = driver.current_device().map_err(failed)?;
+        unsafe { driver.set_current(raw).map_err(&failed)? };
+        let device = driver.current_device().map_err(&failed)?;
         let ordinal = u32::try_from(device).unwrap_or_default();
-        if driver.primary_is_open(device).map_err(failed)? {
+        if driver.primary_is_open(device).map_err(&failed)? {
             let primary = Self::open(ordinal)?;
             if primary.raw == raw {
                 return Ok(primary);
@@ -121,10 +120,7 @@ impl Context {
     /// How many GPUs the driver sees.
     pub(crate) fn count() -> Result<u32, Error> {
         let driver = driver::driver()?;
-        match cust::device::Device::num_devices() {
-            Err(CudaError::NoDevice) => Ok(0),
-            count => count.map_err(refused(driver, "count the devices")),
-        }
+        driver.device_count().map_err(refused(driver, "count the devices"))
     }
 
     fn keep(opened: &mut Vec<&'static Self>, context: Self) -> Result<&'static Self, Error> {
@@ -134,22 +130,17 @@ impl Context {
     }
 
     fn new(driver: &'static Driver, raw: *mut c_void, ordinal: u32, id: DeviceId) -> Result<Self, Error> {
-        let device = cust::device::Device::get_device(ordinal).map_err(refused(driver, "find the device"))?;
-        let attribute = |attribute| {
+        let device = driver.device(ordinal).map_err(refused(driver, "find the device"))?;
+        let properties = |attribute| {
             let asked = refused(driver, "ask for the device's properties");
-            Ok::<_, Error>(u32::try_from(device.get_attribute(attribute).map_err(asked)?).unwrap_or_default())
+            driver.attribute(device, attribute).map_err(asked)
         };
+        let shared_bytes = driver.attribute(device, Attribute::SharedBytes);
         let properties = Properties {
-            name: device.name().map_err(refused(driver, "ask for the device's name"))?,
-            capability: (
-                attribute(DeviceAttribute::ComputeCapabilityMajor)?,
-                attribute(DeviceAttribute::ComputeCapabilityMinor)?,
-            ),
-            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
-            shared_bytes: driver.shared_bytes(device.as_raw()).map_err(|code| Error::Driver {
-                operation: "ask for the device's shared memory",
-                status: driver.status(code),
-            })?,
+            name: driver.device_name(device).map_err(refused(driver, "ask for the device's name"))?,
+            capability: (properties(Attribute::CapabilityMajor)?, properties(Attribute::CapabilityMinor)?),
+            multiprocessors: properties(Attribute::Multiprocessors)?,
+            shared_bytes: shared_bytes.map_err(refused(driver, "ask for the device's shared memory"))?,
         };
         let (kernels, beside) = (Mutex::default(), Beside::default());
         Ok(Self { driver, raw, ordinal, id, properties, kernels, beside })
@@ -198,19 +189,18 @@ impl Context {
 
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let _current = self.make_current()?;
-        self.asked("synchronise the device", CurrentContext::synchronize())?;
+        let waited = self.driver.synchronize_context();
+        waited.map_err(|code| self.failure("synchronise the device", code))?;
         self.kernels().all_have_run();
         Ok(())
     }
 
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
         let _current = self.make_current()?;
-        // SAFETY: an allocation of bytes, which are not read as anything else before they are
-        // written.
-        match unsafe { cuda_malloc::<u8>(bytes as usize) } {
-            Err(CudaError::OutOfMemory) => Err(Error::OutOfMemory { bytes, device: self.id() }),
-            pointer => Ok(self.asked("allocate memory", pointer)?.as_raw()),
-        }
+        self.driver.allocate(bytes as usize).map_err(|code| match code {
+            driver::OUT_OF_MEMORY => Error::OutOfMemory { bytes, device: self.id() },
+            code => self.failure("allocate memory", code),
+        })
     }
 
     /// Frees an allocation, once everything queued has run. A failure belongs to an earlier kernel,
@@ -219,7 +209,7 @@ impl Context {
         if let Ok(_current) = self.make_current() {
             let _reported_elsewhere = self.beside.synchronize(self.driver);
             // SAFETY: the address came from `allocate`, and its owner is being dropped.
-            let _reported_elsewhere = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+            let _reported_elsewhere = unsafe { self.driver.free(address) };
         }
     }
 
@@ -296,11 +286,6 @@ impl Context {
         super::descriptor::encode_params(self.driver, tensor, params)
     }
 
-    /// The result of one of `cust`'s calls.
-    pub(super) fn asked<T>(&self, operation: &'static str, result: CudaResult<T>) -> Result<T, Error> {
-        result.map_err(|error| self.failure(operation, code(error)))
-    }
-
     /// The error of a failed call: the call's own, or that of a kernel that stopped earlier.
     #[cold]
     pub(super) fn failure(&self, operation: &'static str, code: Status) -> Error {
@@ -315,12 +300,7 @@ impl Context {
     }
 }
 
-/// The driver status of a `cust` error.
-pub(super) fn code(error: CudaError) -> Status {
-    error as Status
-}
-
-/// The error of one of `cust`'s calls before there is a context.
-fn refused(driver: &'static Driver, operation: &'static str) -> impl Fn(CudaError) -> Error {
-    move |error| Error::Driver { operation, status: driver.status(code(error)) }
+/// The error of a call before there is a context.
+fn refused(driver: &'static Driver, operation: &'static str) -> impl Fn(Status) -> Error {
+    move |code| Error::Driver { operation, status: driver.status(code) }
 }

@@ -1,15 +1,13 @@
 //! Kernels loaded into a context: compiled once, with their cached descriptors.
 
-use super::context::{Context, code};
+use super::context::Context;
 use super::descriptor::DescriptorCache;
-use super::driver::{self, Driver, Function};
+use super::driver::{self, Driver, Function, Module, Status};
 use super::failure::Listener;
 use crate::error::{DriverStatus, Error};
 use crate::map::Descriptor;
 use crate::map::options::MapSource;
 use crate::spec::{KernelSpec, MapSpec};
-use cust::error::CudaError;
-use cust::module::{Module, ModuleJitOption};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -110,21 +108,10 @@ impl Kernels {
 impl Kernel {
     fn load(context: &Context, spec: &'static KernelSpec) -> Result<Self, Error> {
         context.properties().accept(spec)?;
-        let (kernel, bytes) = (spec.name, spec.shared_bytes);
+        let kernel = spec.name;
         let (module, function) = compile(context.driver, spec)?;
-        if bytes > DEFAULT_SHARED_BYTES {
-            context
-                .driver
-                .allow_shared_bytes(function, bytes)
-                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
-        }
-        if spec.cluster.most_blocks() > PORTABLE_CLUSTER_BLOCKS {
-            context
-                .driver
-                .allow_nonportable_clusters(function)
-                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
-        }
-        let listener = Listener::attach(&module, spec)
+        context.opt_in(function, spec)?;
+        let listener = Listener::attach(context.driver, &module, spec)
             .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         if listener.is_some() {
             // Streams of other libraries do not wait for what was copied there.
@@ -149,31 +136,39 @@ impl Kernel {
     }
 }
 
-/// Lets the driver compile the PTX, with line information for profilers and debuggers, and looks up
-/// the kernel's function.
-fn compile(driver: &Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
+impl Context {
+    /// Opts a function in to the shared memory and the clusters that its kernel asks for.
+    pub(super) fn opt_in(&self, function: Function, spec: &'static KernelSpec) -> Result<(), Error> {
+        let refused = |code| Error::Launch { kernel: spec.name, status: self.driver.status(code) };
+        if spec.shared_bytes > DEFAULT_SHARED_BYTES {
+            self.driver.allow_shared_bytes(function, spec.shared_bytes).map_err(refused)?;
+        }
+        if spec.cluster.most_blocks() > PORTABLE_CLUSTER_BLOCKS {
+            self.driver.allow_nonportable_clusters(function).map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lets the driver compile the PTX, and looks up the kernel's function.
+fn compile(driver: &'static Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
     let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
     let text = CString::new(spec.ptx).map_err(|_| missing())?;
-    // `cust` panics on a name with a NUL byte.
-    if spec.entry.contains('\0') {
-        return Err(missing());
-    }
-    let module = Module::from_ptx_cstr(&text, &[ModuleJitOption::GenerateLineInfo(true)])
-        .map_err(|error| refusal(driver, spec, &text, error))?;
+    let entry = CString::new(spec.entry).map_err(|_| missing())?;
+    let module = Module::load(driver, &text).map_err(|code| refusal(driver, spec, &text, code))?;
     // A lazily loading driver may compile only now.
-    let function = module.get_function(spec.entry).map_err(|error| match error {
-        CudaError::NotFound => missing(),
-        error => refusal(driver, spec, &text, error),
+    let function = module.function(&entry).map_err(|code| match code {
+        driver::NOT_FOUND => missing(),
+        code => refusal(driver, spec, &text, code),
     })?;
-    let function = Function(function.to_raw().cast());
     Ok((module, function))
 }
 
-/// The error for PTX that the driver rejected. `cust` takes no log buffers, so the PTX is compiled
-/// again to get the log.
+/// The error for PTX that the driver rejected. The PTX is compiled again to get the log: only a
+/// load takes its buffers, and a lazily loading driver compiles after it.
 #[cold]
-fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, error: CudaError) -> Error {
+pub(super) fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, code: Status) -> Error {
     let (again, log) = driver.jit_log(text);
-    let status = if again == driver::SUCCESS { code(error) } else { again };
+    let status = if again == driver::SUCCESS { code } else { again };
     Error::Jit { kernel: spec.name, status: driver.status(status), log }
 }

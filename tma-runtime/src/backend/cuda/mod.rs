@@ -1,7 +1,4 @@
-//! The CUDA backend: kernels on NVIDIA GPUs, through `cust` and the driver.
-//!
-//! `cust` opens devices, and owns contexts, modules, streams and memory. Only [`driver`] calls the
-//! driver itself.
+//! The CUDA backend: kernels on NVIDIA GPUs, through the driver, which only [`driver`] calls.
 //!
 //! A launch takes one lock, finds the kernel by the address of its specification and each
 //! descriptor by the address of its tensor, and calls the driver; it does not allocate. `absent.rs`
@@ -12,6 +9,8 @@ mod capture;
 mod context;
 mod descriptor;
 mod driver;
+#[cfg(feature = "cust")]
+mod exchange;
 mod failure;
 mod kernel;
 mod launch;
@@ -21,3 +20,9 @@ pub(crate) use capture::{Capture, Graph};
 pub(crate) use context::Context;
 pub(crate) use launch::Prepared;
 pub(crate) use stream::{Event, Stream};
+
+// cust wraps no stream that it did not make. So that each can be passed to it, it makes them all.
+#[cfg(not(feature = "cust"))]
+use driver::stream::OwnedStream;
+#[cfg(feature = "cust")]
+use exchange::OwnedStream;

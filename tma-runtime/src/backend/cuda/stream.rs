@@ -1,9 +1,9 @@
 //! Streams and events.
 
+use super::OwnedStream;
 use super::context::Context;
-use super::driver;
+use super::driver::{self, stream::DEFAULT};
 use crate::error::{Error, ForeignError};
-use cust::stream::StreamFlags;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -16,20 +16,19 @@ const PER_THREAD: usize = 2;
 /// A stream that is in order with the default stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    context: &'static Context,
-    raw: *mut c_void,
-    owner: Owner,
+    pub(super) context: &'static Context,
+    pub(super) handle: Handle,
 }
 
-/// Who destroys a stream.
+/// A stream's handle, by who destroys it.
 #[derive(Debug)]
-enum Owner {
-    /// This stream. It waits for the default stream by itself; `cust` makes no others.
-    Own { _stream: cust::stream::Stream },
+pub(super) enum Handle {
+    /// This stream, which waits for the default stream by itself.
+    Own(OwnedStream),
     /// Another library; the stream waits for the default stream by itself.
-    Waits,
+    Waits(*mut c_void),
     /// Another library; [`Beside`](super::beside::Beside) puts it in order.
-    Beside,
+    Beside(*mut c_void),
 }
 
 // SAFETY: the driver's handles may be used from any thread.
@@ -44,12 +43,29 @@ pub(crate) struct Event {
     event: driver::Event,
 }
 
+impl Context {
+    /// Checks that a stream of another library belongs to this context, which is current.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive.
+    pub(super) unsafe fn accept(&self, stream: *mut c_void) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        let found = unsafe { self.driver.context_of(stream) };
+        let found = found.map_err(|code| self.failure("use a stream of another library", code))?;
+        if found == self.raw() {
+            return Ok(());
+        }
+        Err(ForeignError::Context { what: "the stream", device: self.id() }.into())
+    }
+}
+
 impl Stream {
     pub(super) fn new(context: &'static Context) -> Result<Self, Error> {
         let _current = context.make_current()?;
-        let stream = cust::stream::Stream::new(StreamFlags::DEFAULT, None);
-        let stream = context.asked("make a stream", stream)?;
-        Ok(Self { context, raw: stream.as_inner().cast(), owner: Owner::Own { _stream: stream } })
+        let stream = OwnedStream::new(context.driver, DEFAULT);
+        let stream = stream.map_err(|code| context.failure("make a stream", code))?;
+        Ok(Self { context, handle: Handle::Own(stream) })
     }
 
     /// A stream of another library; null is the default stream.
@@ -63,29 +79,29 @@ impl Stream {
         let is_default = raw.is_null() || raw.addr() == PER_THREAD;
         let failed = |code| context.failure("use a stream of another library", code);
         // SAFETY: as the caller promises.
-        if unsafe { context.driver.context_of(raw) }.map_err(failed)? != context.raw() {
-            return Err(ForeignError::Context { what: "the stream", device: context.id() }.into());
-        }
-        // SAFETY: as the caller promises.
-        let owner = unsafe {
+        let handle = unsafe {
+            context.accept(raw)?;
             if is_default || context.driver.waits_for_default(raw).map_err(failed)? {
-                Owner::Waits
+                Handle::Waits(raw)
             } else {
                 context.beside.add(context.driver, raw).map_err(failed)?;
-                Owner::Beside
+                Handle::Beside(raw)
             }
         };
-        Ok(Self { context, raw, owner })
+        Ok(Self { context, handle })
     }
 
     pub(crate) fn raw(&self) -> *mut c_void {
-        self.raw
+        match &self.handle {
+            Handle::Own(stream) => stream.raw(),
+            Handle::Waits(raw) | Handle::Beside(raw) => *raw,
+        }
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let _current = self.context.make_current()?;
         // SAFETY: the stream is alive.
-        let waited = unsafe { self.context.driver.synchronize(self.raw) };
+        let waited = unsafe { self.context.driver.synchronize(self.raw()) };
         waited.map_err(|code| self.context.failure("synchronise the stream", code))
     }
 
@@ -97,7 +113,7 @@ impl Stream {
         let event = other.event(false)?;
         let _current = self.context.make_current()?;
         // SAFETY: the stream is alive.
-        unsafe { event.hold(self.raw) }.map_err(|code| self.context.failure("let a stream wait", code))
+        unsafe { event.hold(self.raw()) }.map_err(|code| self.context.failure("let a stream wait", code))
     }
 
     /// # Safety
@@ -105,8 +121,8 @@ impl Stream {
     /// Both ranges of `bytes` bytes are valid until the copy has run.
     pub(crate) unsafe fn copy_on_device(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
         // SAFETY: as the caller promises; the stream is alive.
-        let copy = || unsafe { self.context.driver.copy_on_device(to, from, bytes as usize, self.raw) };
-        if self.raw.is_null() {
+        let copy = || unsafe { self.context.driver.copy_on_device(to, from, bytes as usize, self.raw()) };
+        if self.raw().is_null() {
             return self.context.on_default("copy on the device", copy);
         }
         let _current = self.context.make_current()?;
@@ -118,7 +134,7 @@ impl Stream {
         let event = driver::Event::new(self.context.driver, timed);
         let event = event.map_err(|code| self.context.failure("make an event", code))?;
         // SAFETY: the stream is alive, and of this context.
-        let recorded = unsafe { event.record(self.raw) };
+        let recorded = unsafe { event.record(self.raw()) };
         recorded.map_err(|code| self.context.failure("record an event", code))?;
         Ok(event)
     }
@@ -126,12 +142,12 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        match self.owner {
-            Owner::Own { .. } | Owner::Waits => {}
-            Owner::Beside => {
+        match self.handle {
+            Handle::Own(_) | Handle::Waits(_) => {}
+            Handle::Beside(raw) => {
                 if let Ok(_current) = self.context.make_current() {
                     // SAFETY: the stream was added, and is alive.
-                    unsafe { self.context.beside.remove(self.context.driver, self.raw) };
+                    unsafe { self.context.beside.remove(self.context.driver, raw) };
                 }
             }
         }

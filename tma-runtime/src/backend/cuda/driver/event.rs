@@ -1,4 +1,4 @@
-//! Events, and the calls on streams that `cust` makes only for its own.
+//! Events.
 
 use super::{Driver, Status, checked};
 use std::ffi::{c_uint, c_void};
@@ -67,17 +67,5 @@ impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the handle is not shared.
         unsafe { (self.driver.event_destroy)(self.raw) };
-    }
-}
-
-impl Driver {
-    /// Waits until everything queued on the stream has run.
-    ///
-    /// # Safety
-    ///
-    /// The stream is alive.
-    pub(in crate::backend::cuda) unsafe fn synchronize(&self, stream: *mut c_void) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.stream_synchronize)(stream) })
     }
 }

@@ -1,6 +1,6 @@
 //! Stream capture, and the graphs that result.
 
-use super::lookup::NON_BLOCKING;
+use super::stream::{NON_BLOCKING, OwnedStream};
 use super::{Driver, Status, checked};
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -17,7 +17,7 @@ const CAPTURE_MODE_RELAXED: c_uint = 2;
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct Recording {
     driver: &'static Driver,
-    stream: *mut c_void,
+    stream: OwnedStream,
     open: bool,
 }
 
@@ -34,18 +34,14 @@ unsafe impl Send for ExecutableGraph {}
 impl Recording {
     /// Begins recording in the current context.
     pub(in crate::backend::cuda) fn begin(driver: &'static Driver) -> Result<Self, Status> {
-        let mut stream = ptr::null_mut();
-        // SAFETY: the driver writes the stream's handle.
-        checked(unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING) })?;
-        let mut recording = Self { driver, stream, open: false };
+        let stream = OwnedStream::new(driver, NON_BLOCKING)?;
         // SAFETY: the stream is alive.
-        checked(unsafe { (driver.stream_begin_capture)(stream, CAPTURE_MODE_RELAXED) })?;
-        recording.open = true;
-        Ok(recording)
+        checked(unsafe { (driver.stream_begin_capture)(stream.raw(), CAPTURE_MODE_RELAXED) })?;
+        Ok(Self { driver, stream, open: true })
     }
 
     pub(in crate::backend::cuda) fn stream(&self) -> *mut c_void {
-        self.stream
+        self.stream.raw()
     }
 
     /// Ends the recording and makes a graph from it, in the current context.
@@ -65,7 +61,7 @@ impl Recording {
         self.open = false;
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is alive and recording.
-        checked(unsafe { (self.driver.stream_end_capture)(self.stream, &mut graph) })?;
+        checked(unsafe { (self.driver.stream_end_capture)(self.stream.raw(), &mut graph) })?;
         Ok(graph)
     }
 }
@@ -79,8 +75,6 @@ impl Drop for Recording {
             // SAFETY: the graph is not shared.
             unsafe { (self.driver.graph_destroy)(graph) };
         }
-        // SAFETY: the stream is alive, and nothing was ever run on it.
-        unsafe { (self.driver.stream_destroy)(self.stream) };
     }
 }
 

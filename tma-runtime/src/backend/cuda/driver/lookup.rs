@@ -1,12 +1,10 @@
 //! Questions about contexts, streams and addresses that other libraries made.
 
+use super::stream::NON_BLOCKING;
 use super::{Driver, Status, checked};
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-
-/// `CU_STREAM_NON_BLOCKING`: the stream and the default stream do not wait for each other.
-pub(super) const NON_BLOCKING: c_uint = 1;
 
 /// `CUpointer_attribute`: the context, the type of the memory, whether it is managed, the device's
 /// ordinal, and the start and length of the allocation.

@@ -1,19 +1,29 @@
-//! The driver's entry points that `cust` lacks, or wraps without what is needed here. Only this
-//! folder has FFI.
+//! The driver's entry points. Only this folder has FFI.
 //!
-//! They are looked up once by name in the driver's library, so that a program starts without a
-//! driver and can report it. Statuses are plain numbers, because a newer driver returns some that
-//! `cust`'s enumeration lacks.
+//! They are looked up once by name in the driver's library, so that a program builds where CUDA is
+//! not installed, starts without a driver, and can report it. Statuses are plain numbers, because a
+//! newer driver returns some that no enumeration of today has.
+//!
+//! What has to be given back to the driver is owned: by [`PrimaryContext`], [`Module`],
+//! [`OwnedStream`](stream::OwnedStream), [`Event`], [`Recording`], [`ExecutableGraph`] and
+//! [`PageLocked`].
 
+mod device;
 mod event;
 mod graph;
 mod launch;
 mod lookup;
+mod memory;
+mod module;
+pub(super) mod stream;
 
+pub(super) use device::{Attribute, PrimaryContext};
 pub(super) use event::Event;
 pub(super) use graph::{ExecutableGraph, Recording};
 pub(super) use launch::{LaunchAttribute, LaunchConfig};
 pub(super) use lookup::Held;
+pub(super) use memory::PageLocked;
+pub(super) use module::{Function, Module};
 
 use crate::error::{DriverStatus, Error};
 use crate::map::options::L2Promotion;
@@ -30,32 +40,17 @@ use tma_model::tensor_map::Mode;
 pub(super) type Status = c_int;
 /// `CUDA_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
-/// `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED`.
-const SHARED_OBJECT_INIT_FAILED: Status = 303;
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(super) const OUT_OF_MEMORY: Status = 2;
 /// `CUDA_ERROR_NO_DEVICE`.
 const NO_DEVICE: Status = 100;
+/// `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED`.
+const SHARED_OBJECT_INIT_FAILED: Status = 303;
+/// `CUDA_ERROR_NOT_FOUND`.
+pub(super) const NOT_FOUND: Status = 500;
 
 /// The driver's library, whose name has not changed since CUDA 1.
 const LIBRARY: &str = "libcuda.so.1";
-
-/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
-const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
-/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
-const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
-/// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
-const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
-/// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_ERROR_LOG_BUFFER`,
-/// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_LOG_VERBOSE` and `CU_JIT_GENERATE_LINE_INFO`.
-const JIT_LOG_OPTIONS: [c_int; 6] = [3, 4, 5, 6, 12, 13];
-/// Bytes of each log of the driver's compiler.
-const JIT_LOG_BYTES: usize = 16 * 1024;
-
-/// `CUfunction`, valid for as long as its module.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Function(pub(super) *mut c_void);
-
-// SAFETY: the driver's handles may be used from any thread.
-unsafe impl Send for Function {}
 
 macro_rules! entry_points {
     ($($field:ident = $symbol:literal ($($arg:ty),*);)+) => {
@@ -94,10 +89,15 @@ entry_points! {
     module_load_data_ex = c"cuModuleLoadDataEx" (
         *mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void
     );
+    module_get_function = c"cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char);
+    module_get_global = c"cuModuleGetGlobal_v2" (*mut u64, *mut usize, *mut c_void, *const c_char);
     module_unload = c"cuModuleUnload" (*mut c_void);
     ctx_get_current = c"cuCtxGetCurrent" (*mut *mut c_void);
     ctx_set_current = c"cuCtxSetCurrent" (*mut c_void);
     ctx_get_device = c"cuCtxGetDevice" (*mut c_int);
+    ctx_synchronize = c"cuCtxSynchronize" ();
+    primary_ctx_retain = c"cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int);
+    primary_ctx_release = c"cuDevicePrimaryCtxRelease_v2" (c_int);
     primary_ctx_get_state = c"cuDevicePrimaryCtxGetState" (c_int, *mut c_uint, *mut c_int);
     pointer_get_attribute = c"cuPointerGetAttribute" (*mut c_void, c_int, u64);
     event_create = c"cuEventCreate" (*mut *mut c_void, c_uint);
@@ -120,7 +120,14 @@ entry_points! {
     graph_exec_destroy = c"cuGraphExecDestroy" (*mut c_void);
     most_blocks = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (*mut c_int, *mut c_void, c_int, usize);
     most_clusters = c"cuOccupancyMaxActiveClusters" (*mut c_int, *mut c_void, *const LaunchConfig<'_>);
+    device_get = c"cuDeviceGet" (*mut c_int, c_int);
     device_get_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
+    device_get_count = c"cuDeviceGetCount" (*mut c_int);
+    device_get_name = c"cuDeviceGetName" (*mut c_char, c_int, c_int);
+    mem_alloc = c"cuMemAlloc_v2" (*mut u64, usize);
+    mem_alloc_host = c"cuMemAllocHost_v2" (*mut *mut c_void, usize);
+    mem_free = c"cuMemFree_v2" (u64);
+    mem_free_host = c"cuMemFreeHost" (*mut c_void);
     memcpy_htod = c"cuMemcpyHtoD_v2" (u64, *const c_void, usize);
     memcpy_dtoh = c"cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
     memcpy_dtod_async = c"cuMemcpyDtoDAsync_v2" (u64, u64, usize, *mut c_void);
@@ -188,16 +195,6 @@ impl Driver {
         DriverStatus { code, name: text(self.get_error_name), description: text(self.get_error_string) }
     }
 
-    /// The bytes of shared memory that a block on the device can opt in to.
-    pub(super) fn shared_bytes(&self, device: c_int) -> Result<u32, Status> {
-        let mut bytes = 0;
-        // SAFETY: the driver writes one number.
-        checked(unsafe {
-            (self.device_get_attribute)(&mut bytes, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
-        })?;
-        Ok(u32::try_from(bytes).unwrap_or_default())
-    }
-
     /// Encodes a tensor map.
     pub(super) fn encode(&self, params: &MapParams) -> Result<Descriptor, Status> {
         let mut descriptor = MaybeUninit::<Descriptor>::uninit();
@@ -250,103 +247,6 @@ impl Driver {
         })?;
         // SAFETY: on success the driver has written all of it.
         Ok(unsafe { descriptor.assume_init() })
-    }
-
-    /// Opts a function in to this many bytes of dynamic shared memory.
-    pub(super) fn allow_shared_bytes(&self, function: Function, bytes: u32) -> Result<(), Status> {
-        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        // SAFETY: the function's module is loaded.
-        checked(unsafe { (self.func_set_attribute)(function.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) })
-    }
-
-    /// Opts a function in to clusters that not every device supports.
-    pub(super) fn allow_nonportable_clusters(&self, function: Function) -> Result<(), Status> {
-        // SAFETY: the function's module is loaded.
-        checked(unsafe { (self.func_set_attribute)(function.0, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) })
-    }
-
-    /// Compiles PTX again for the compiler's status and logs.
-    pub(super) fn jit_log(&self, ptx: &CStr) -> (Status, String) {
-        let mut info = vec![0u8; JIT_LOG_BYTES];
-        let mut error = vec![0u8; JIT_LOG_BYTES];
-        let mut options = JIT_LOG_OPTIONS;
-        // Numbers are passed as pointers.
-        let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
-        let mut values = [
-            info.as_mut_ptr().cast(),
-            number(info.len()),
-            error.as_mut_ptr().cast(),
-            number(error.len()),
-            number(1),
-            number(1),
-        ];
-        let mut module = ptr::null_mut();
-        // SAFETY: the text is terminated, options and values are equally many, and the buffers have
-        // the lengths that the options give.
-        let code = unsafe {
-            let code = (self.module_load_data_ex)(
-                &mut module,
-                ptx.as_ptr().cast(),
-                options.len() as c_uint,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            );
-            if code == SUCCESS {
-                (self.module_unload)(module);
-            }
-            code
-        };
-        let log = [error, info].map(|bytes| {
-            let text = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy).unwrap_or_default();
-            text.trim().to_owned()
-        });
-        (code, log.join("\n").trim().to_owned())
-    }
-
-    /// Copies from the host, on the default stream.
-    ///
-    /// # Safety
-    ///
-    /// Both ranges of `bytes` bytes are valid.
-    pub(super) unsafe fn copy_to_device(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.memcpy_htod)(to, from.cast(), bytes) })
-    }
-
-    /// Copies to the host, on the default stream, and waits.
-    ///
-    /// # Safety
-    ///
-    /// Both ranges of `bytes` bytes are valid.
-    pub(super) unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.memcpy_dtoh)(to.cast(), from, bytes) })
-    }
-
-    /// Queues a copy within the device.
-    ///
-    /// # Safety
-    ///
-    /// Both ranges of `bytes` bytes are valid until the copy has run; the stream is alive.
-    pub(super) unsafe fn copy_on_device(
-        &self,
-        to: u64,
-        from: u64,
-        bytes: usize,
-        stream: *mut c_void,
-    ) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.memcpy_dtod_async)(to, from, bytes, stream) })
-    }
-
-    /// Queues setting bytes, on the default stream.
-    ///
-    /// # Safety
-    ///
-    /// The range of `bytes` bytes is valid until it is done.
-    pub(super) unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), Status> {
-        // SAFETY: as the caller promises.
-        checked(unsafe { (self.memset_d8_async)(to, byte, bytes, ptr::null_mut()) })
     }
 }
 

@@ -1,0 +1,100 @@
+//! Devices, their attributes, and their primary contexts.
+
+use super::{Driver, NO_DEVICE, Status, checked};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+
+/// Bytes of a device's name, which the driver cuts to that.
+const NAME_BYTES: usize = 256;
+
+/// `CUdevice_attribute`, as far as it is asked for.
+#[derive(Clone, Copy, Debug)]
+#[repr(i32)]
+pub(in crate::backend::cuda) enum Attribute {
+    /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
+    Multiprocessors = 16,
+    /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`.
+    CapabilityMajor = 75,
+    /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR`.
+    CapabilityMinor = 76,
+    /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`, in bytes.
+    SharedBytes = 97,
+}
+
+/// A reference to a GPU's primary context. The driver counts the references of a process, and
+/// destroys the context with the last one.
+#[derive(Debug)]
+pub(in crate::backend::cuda) struct PrimaryContext {
+    driver: &'static Driver,
+    device: c_int,
+    raw: *mut c_void,
+}
+
+impl PrimaryContext {
+    /// Makes the context unless somebody has. It does not become current.
+    pub(in crate::backend::cuda) fn retain(driver: &'static Driver, device: c_int) -> Result<Self, Status> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the driver writes the context's handle.
+        checked(unsafe { (driver.primary_ctx_retain)(&mut raw, device) })?;
+        Ok(Self { driver, device, raw })
+    }
+
+    pub(in crate::backend::cuda) fn raw(&self) -> *mut c_void {
+        self.raw
+    }
+}
+
+impl Drop for PrimaryContext {
+    fn drop(&mut self) {
+        // SAFETY: this releases the one reference that `retain` took.
+        unsafe { (self.driver.primary_ctx_release)(self.device) };
+    }
+}
+
+impl Driver {
+    /// How many GPUs the process sees.
+    pub(in crate::backend::cuda) fn device_count(&self) -> Result<u32, Status> {
+        let mut count = 0;
+        // SAFETY: the driver writes one number.
+        match unsafe { (self.device_get_count)(&mut count) } {
+            NO_DEVICE => Ok(0),
+            code => checked(code).map(|()| u32::try_from(count).unwrap_or_default()),
+        }
+    }
+
+    /// The handle of the GPU with this ordinal.
+    pub(in crate::backend::cuda) fn device(&self, ordinal: u32) -> Result<c_int, Status> {
+        let mut device = 0;
+        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+        // SAFETY: the driver writes one number.
+        checked(unsafe { (self.device_get)(&mut device, ordinal) })?;
+        Ok(device)
+    }
+
+    /// The product's name.
+    pub(in crate::backend::cuda) fn device_name(&self, device: c_int) -> Result<String, Status> {
+        let mut name = [0u8; NAME_BYTES];
+        // SAFETY: the driver writes at most as many bytes as it is told, the last of them 0.
+        checked(unsafe { (self.device_get_name)(name.as_mut_ptr().cast(), NAME_BYTES as c_int, device) })?;
+        let name = CStr::from_bytes_until_nul(&name).map(CStr::to_string_lossy).unwrap_or_default();
+        Ok(name.into_owned())
+    }
+
+    /// An attribute of a device, none of which is negative.
+    pub(in crate::backend::cuda) fn attribute(
+        &self,
+        device: c_int,
+        attribute: Attribute,
+    ) -> Result<u32, Status> {
+        let mut value = 0;
+        // SAFETY: the driver writes one number.
+        checked(unsafe { (self.device_get_attribute)(&mut value, attribute as c_int, device) })?;
+        Ok(u32::try_from(value).unwrap_or_default())
+    }
+
+    /// Waits until everything queued in the current context has run.
+    pub(in crate::backend::cuda) fn synchronize_context(&self) -> Result<(), Status> {
+        // SAFETY: without a current context the driver returns an error.
+        checked(unsafe { (self.ctx_synchronize)() })
+    }
+}

@@ -1,0 +1,132 @@
+//! Memory of the device and of the host, and copies.
+
+use super::{Driver, Status, checked};
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+/// Page-locked memory of the host, `N` words of 32 bits.
+///
+/// Devices reach it at its address on the host. Source: CUDA driver API, "Unified Addressing",
+/// "Automatic Mapping of Host Allocated Host Memory".
+#[derive(Debug)]
+pub(in crate::backend::cuda) struct PageLocked<const N: usize> {
+    driver: &'static Driver,
+    words: NonNull<[u32; N]>,
+}
+
+// SAFETY: the memory belongs to no thread, and is read as numbers.
+unsafe impl<const N: usize> Send for PageLocked<N> {}
+
+impl<const N: usize> PageLocked<N> {
+    /// Allocates words of 0 in the current context.
+    pub(in crate::backend::cuda) fn zeroed(driver: &'static Driver) -> Result<Self, Status> {
+        let mut address = ptr::null_mut();
+        // SAFETY: the driver writes the address of the allocation.
+        checked(unsafe { (driver.mem_alloc_host)(&mut address, size_of::<[u32; N]>()) })?;
+        let words = NonNull::new(address.cast::<[u32; N]>()).ok_or(super::OUT_OF_MEMORY)?;
+        // SAFETY: the allocation is as large as the array, begins at a page, and nobody else has
+        // it.
+        unsafe { words.write([0; N]) };
+        Ok(Self { driver, words })
+    }
+
+    /// The address, of the host and of all devices.
+    pub(in crate::backend::cuda) fn address(&self) -> u64 {
+        self.words.addr().get() as u64
+    }
+
+    /// What the words are now: a kernel may be writing them.
+    pub(in crate::backend::cuda) fn read(&self) -> [u32; N] {
+        // SAFETY: the allocation is alive, was initialised, and any bits are numbers.
+        unsafe { self.words.read_volatile() }
+    }
+}
+
+impl<const N: usize> Drop for PageLocked<N> {
+    fn drop(&mut self) {
+        // SAFETY: the allocation is not shared, and the kernel that writes it is unloaded with it.
+        unsafe { (self.driver.mem_free_host)(self.words.as_ptr().cast()) };
+    }
+}
+
+impl Driver {
+    /// Allocates memory of the device in the current context, and returns its address.
+    pub(in crate::backend::cuda) fn allocate(&self, bytes: usize) -> Result<u64, Status> {
+        let mut address = 0;
+        // SAFETY: the driver writes one address.
+        checked(unsafe { (self.mem_alloc)(&mut address, bytes) })?;
+        Ok(address)
+    }
+
+    /// Frees memory of the device.
+    ///
+    /// # Safety
+    ///
+    /// [`allocate`](Self::allocate) returned the address, in the current context, and nothing uses
+    /// the memory any more.
+    pub(in crate::backend::cuda) unsafe fn free(&self, address: u64) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.mem_free)(address) })
+    }
+
+    /// Copies from the host, on the default stream.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges of `bytes` bytes are valid.
+    pub(in crate::backend::cuda) unsafe fn copy_to_device(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.memcpy_htod)(to, from.cast(), bytes) })
+    }
+
+    /// Copies to the host, on the default stream, and waits.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges of `bytes` bytes are valid.
+    pub(in crate::backend::cuda) unsafe fn copy_to_host(
+        &self,
+        to: *mut u8,
+        from: u64,
+        bytes: usize,
+    ) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.memcpy_dtoh)(to.cast(), from, bytes) })
+    }
+
+    /// Queues a copy within the device.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges of `bytes` bytes are valid until the copy has run; the stream is alive.
+    pub(in crate::backend::cuda) unsafe fn copy_on_device(
+        &self,
+        to: u64,
+        from: u64,
+        bytes: usize,
+        stream: *mut c_void,
+    ) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.memcpy_dtod_async)(to, from, bytes, stream) })
+    }
+
+    /// Queues setting bytes, on the default stream.
+    ///
+    /// # Safety
+    ///
+    /// The range of `bytes` bytes is valid until it is done.
+    pub(in crate::backend::cuda) unsafe fn fill(
+        &self,
+        to: u64,
+        byte: u8,
+        bytes: usize,
+    ) -> Result<(), Status> {
+        // SAFETY: as the caller promises.
+        checked(unsafe { (self.memset_d8_async)(to, byte, bytes, ptr::null_mut()) })
+    }
+}

@@ -1,0 +1,92 @@
+//! What the driver made, exchanged with cust.
+
+use super::context::Context;
+use super::driver::{Driver, Function, Status};
+use super::kernel::refusal;
+use super::stream::{Handle, Stream};
+use crate::error::{Error, ForeignError};
+use crate::spec::KernelSpec;
+use crate::tensor::layout::DeviceId;
+use cust::error::{CudaError, CudaResult};
+use cust::module::{Module, ModuleJitOption};
+use cust::stream::StreamFlags;
+use std::ffi::{CString, c_uint, c_void};
+
+/// A stream of cust's, which destroys it.
+#[derive(Debug)]
+pub(super) struct OwnedStream(cust::stream::Stream);
+
+impl OwnedStream {
+    /// Makes a stream in the current context.
+    pub(super) fn new(_driver: &'static Driver, flags: c_uint) -> Result<Self, Status> {
+        let stream = cust::stream::Stream::new(StreamFlags::from_bits_truncate(flags), None);
+        stream.map(Self).map_err(|error| error as Status)
+    }
+
+    pub(super) fn raw(&self) -> *mut c_void {
+        self.0.as_inner().cast()
+    }
+}
+
+impl Context {
+    /// A reference of cust's to the GPU's primary context, which becomes current.
+    pub(crate) fn to_cust(&self) -> Result<cust::context::Context, Error> {
+        let DeviceId::Cuda(ordinal) = self.id() else {
+            return Err(ForeignError::NotPrimary { device: self.id() }.into());
+        };
+        let context = cust::device::Device::get_device(ordinal).and_then(cust::context::Context::new);
+        self.asked("open the device's context", context)
+    }
+
+    /// Loads a kernel's PTX in this context, with line information.
+    pub(crate) fn cust_module(&self, spec: &'static KernelSpec) -> Result<Module, Error> {
+        self.properties().accept(spec)?;
+        let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
+        let text = CString::new(spec.ptx).map_err(|_| missing())?;
+        // cust panics on a name with a NUL byte.
+        if spec.entry.contains('\0') {
+            return Err(missing());
+        }
+        let _current = self.make_current()?;
+        let refused = |error| refusal(self.driver, spec, &text, error as Status);
+        let options = [ModuleJitOption::GenerateLineInfo(true)];
+        let module = Module::from_ptx_cstr(&text, &options).map_err(refused)?;
+        // A lazily loading driver may compile only now.
+        let function = module.get_function(spec.entry).map_err(|error| match error {
+            CudaError::NotFound => missing(),
+            error => refused(error),
+        })?;
+        self.opt_in(Function(function.to_raw().cast()), spec)?;
+        Ok(module)
+    }
+
+    /// Waits for streams of other libraries, for which freeing memory elsewhere does not.
+    pub(crate) fn wait_beside(&self) -> Result<(), Error> {
+        let _current = self.make_current()?;
+        let waited = self.beside.synchronize(self.driver);
+        waited.map_err(|code| self.failure("synchronise streams of other libraries", code))
+    }
+
+    /// The result of one of cust's calls.
+    fn asked<T>(&self, operation: &'static str, result: CudaResult<T>) -> Result<T, Error> {
+        result.map_err(|error| self.failure(operation, error as Status))
+    }
+}
+
+impl Stream {
+    /// Takes a stream of cust's. It waits for the default stream by itself: cust makes no others.
+    pub(crate) fn of_cust(context: &'static Context, stream: cust::stream::Stream) -> Result<Self, Error> {
+        let _current = context.make_current()?;
+        // SAFETY: the stream is alive until it is dropped.
+        unsafe { context.accept(stream.as_inner().cast())? };
+        Ok(Self { context, handle: Handle::Own(OwnedStream(stream)) })
+    }
+
+    /// The stream as cust's; none if another library made it.
+    pub(crate) fn as_cust(&self) -> Option<&cust::stream::Stream> {
+        match &self.handle {
+            Handle::Own(stream) => Some(&stream.0),
+            Handle::Waits(_) | Handle::Beside(_) => None,
+        }
+    }
+}

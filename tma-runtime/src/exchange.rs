@@ -1,0 +1,150 @@
+//! Contexts, streams, memory and modules, exchanged with cust.
+//!
+//! What one side gives, the other one destroys; nothing is copied. cust works in the context that is
+//! current on the thread, which [`Device::to_cust`] sets.
+
+use crate::backend::{Backend, cuda};
+use crate::device::Device;
+use crate::device::stream::{self, Stream};
+use crate::error::{Error, ForeignError};
+use crate::map::Descriptor;
+use crate::spec::KernelSpec;
+use crate::tensor::{DeviceTensor, Memory, Scalar, byte_len, same_length};
+use cust::memory::bytemuck::Pod;
+use cust::memory::{DeviceBuffer, DeviceCopy, DeviceMemory, DevicePointer};
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::Arc;
+
+// SAFETY: the 128 bytes refer to nothing of the host: they hold an address on the device.
+unsafe impl DeviceCopy for Descriptor {}
+
+impl Device {
+    /// The device of a context of cust's, as [`Device::cuda`] opens it. It keeps the context open by
+    /// itself, so it may outlive `context`.
+    ///
+    /// cust's contexts are primary ones. For those of [`cust::context::legacy`] there is
+    /// [`Device::from_context`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::cuda`].
+    pub fn from_cust(context: &cust::context::Context) -> Result<Self, Error> {
+        // SAFETY: the context is alive, and it is its GPU's primary one, which is then opened here
+        // too and kept until the process ends.
+        unsafe { Self::from_context(context.as_raw().cast()) }
+    }
+
+    /// The device's context as cust's. It becomes current on this thread, and stays so: cust
+    /// allocates, makes streams and loads modules in the current context.
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignError::NotPrimary`] unless the device is one of [`Device::cuda`], and
+    /// [`Error::Driver`].
+    pub fn to_cust(&self) -> Result<cust::context::Context, Error> {
+        self.gpu()?.to_cust()
+    }
+
+    /// Loads the PTX of a kernel as a module of cust's, in the device's context. The function
+    /// [`spec.entry`](crate::spec::KernelParts::entry) is opted in to the shared memory and the
+    /// clusters that the kernel needs; [`launch::parameters`](crate::launch::parameters) has what
+    /// its launch takes. A launch by cust has no attributes: it sets no cluster's size, and is not
+    /// cooperative.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Architecture`], [`Error::NoPtx`], [`Error::SharedMemory`], [`Error::Jit`],
+    /// [`Error::NoEntry`] and [`Error::Launch`] as for a launch of the kernel;
+    /// [`ForeignError::NotPrimary`] on the simulator; and [`Error::Driver`].
+    pub fn cust_module(&self, spec: &'static KernelSpec) -> Result<cust::module::Module, Error> {
+        self.gpu()?.cust_module(spec)
+    }
+
+    fn gpu(&self) -> Result<&'static cuda::Context, Error> {
+        match self.backend() {
+            Backend::Cuda(context) => Ok(context),
+            Backend::Sim(_) => Err(ForeignError::NotPrimary { device: self.id() }.into()),
+        }
+    }
+}
+
+impl Stream {
+    /// Takes a stream of cust's, and destroys it when this one is dropped. It is in order with the
+    /// default stream and with copies to and from the host, as all streams here are.
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignError::Context`] if it belongs to another context than the device,
+    /// [`ForeignError::NotPrimary`] on the simulator, and [`Error::Driver`].
+    pub fn from_cust(device: &Device, stream: cust::stream::Stream) -> Result<Self, Error> {
+        let stream = cuda::Stream::of_cust(device.gpu()?, stream)?;
+        Ok(Self::cuda(device.clone(), stream))
+    }
+
+    /// The stream as cust's, to queue on it. Streams of [`Device::stream`] and
+    /// [`from_cust`](Self::from_cust) are; those of [`from_raw`](Self::from_raw) and of the simulator
+    /// are not.
+    pub fn as_cust(&self) -> Option<&cust::stream::Stream> {
+        match self.backend() {
+            stream::Backend::Cuda(stream) => stream.as_cust(),
+            stream::Backend::Sim => None,
+        }
+    }
+}
+
+impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
+    /// Takes a buffer of cust's as a row-major tensor of `shape`, outermost extent first. The memory
+    /// is freed with the tensor.
+    ///
+    /// The buffer's elements may be of another type of the same size: those of a tensor of `f16` come
+    /// from a buffer of `u16`. Another size does not compile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::HostLength`] if the buffer's length differs from the shape's number of elements;
+    /// [`Error::TensorTooLarge`]; [`Error::OtherDevice`], [`ForeignError::Context`] and
+    /// [`ForeignError::Memory`] if the memory is not of the device; [`ForeignError::NotPrimary`] on
+    /// the simulator; and [`Error::Driver`]. The buffer is dropped then.
+    pub fn from_cust<B: DeviceCopy>(
+        device: &Device,
+        buffer: DeviceBuffer<B>,
+        shape: [usize; N],
+    ) -> Result<Self, Error> {
+        const { assert!(size_of::<B>() == size_of::<T>(), "elements differ in size") };
+        let (context, bytes) = (device.gpu()?, byte_len::<T, N>(shape)?);
+        same_length(buffer.len(), bytes as usize / size_of::<T>())?;
+        let address = buffer.as_raw_ptr();
+        let reachable = context.reachable(address, bytes)?;
+        if reachable < bytes {
+            return Err(ForeignError::Memory { address: address + reachable, device: device.id() }.into());
+        }
+        // From here on the tensor frees it, as cust would have.
+        mem::forget(buffer);
+        let memory = Arc::new(Memory { device: device.clone(), address, bytes });
+        Ok(Self { memory, shape, elements: PhantomData })
+    }
+
+    /// Gives the memory to cust, once everything queued on streams of other libraries has run.
+    ///
+    /// The buffer's elements are of a type of the same size, of which every value is valid: those of
+    /// a tensor of `f16` become a buffer of `u16`. Another size does not compile.
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignError::Shared`] if a [`Graph`](crate::Graph) uses the tensor,
+    /// [`ForeignError::NotPrimary`] on the simulator, [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn into_cust<B: DeviceCopy + Pod>(self) -> Result<DeviceBuffer<B>, Error> {
+        const { assert!(size_of::<B>() == size_of::<T>(), "elements differ in size") };
+        let (device, len) = (self.device().clone(), self.len());
+        device.gpu()?.wait_beside()?;
+        let memory = Arc::into_inner(self.memory);
+        let memory = memory.ok_or(ForeignError::Shared { device: device.id() })?;
+        let address = memory.address;
+        // From here on cust frees it.
+        mem::forget(memory);
+        // SAFETY: the driver allocated the memory as it does for cust, it has as many elements, and
+        // nobody else has it.
+        Ok(unsafe { DeviceBuffer::from_raw_parts(DevicePointer::from_raw(address), len) })
+    }
+}
