@@ -87,10 +87,10 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
-    /// Also makes a libcuda to link with, for builds of this package with the feature `cuda` where
+    /// Also makes a libcuda to link with, for builds of this package with the feature `cust` where
     /// no CUDA toolkit is installed
     #[arg(long)]
-    pub(crate) cuda: bool,
+    pub(crate) cust: bool,
 }
 
 /// How the package is built.

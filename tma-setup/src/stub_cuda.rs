@@ -1,4 +1,4 @@
-//! A `libcuda` to link the feature `cuda` with if no CUDA toolkit is installed.
+//! A `libcuda` to link the feature `cust` with if no CUDA toolkit is installed.
 //!
 //! cust's build script looks for a folder with `lib64` and links `-lcuda`. The real library comes
 //! with the GPU's driver. The stub is an archive whose functions jump into that driver, which is
@@ -67,7 +67,7 @@ fn declarations(metadata: &Value) -> Result<String> {
     let manifest = packages.iter().find(|package| package["name"] == "cust_raw");
     let manifest = manifest.and_then(|package| package["manifest_path"].as_str());
     let folder = manifest.and_then(|path| Path::new(path).parent());
-    let folder = folder.context("no package cust_raw: the feature `cuda` of tma-runtime brings it")?;
+    let folder = folder.context("no package cust_raw: the feature `cust` of tma-runtime brings it")?;
     let texts = files::rust(&folder.join("src"))?.into_iter().map(fs::read_to_string);
     texts.collect::<Result<String, _>>().context("cannot read the sources of cust_raw")
 }

@@ -18,6 +18,8 @@ use crate::{
 /// The feature `cuda` of the published packages that have it, and of the others.
 const CUDA_OF_PUBLISHED: &str = "tma-runtime/cuda,tma-kernels/cuda";
 const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-tests/cuda";
+/// The feature `cust`, which alone needs a `libcuda` to link with.
+const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 
 /// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
 const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
@@ -35,7 +37,7 @@ const PUBLISHED: [&str; 8] = [
 ];
 
 /// The features that their `package.metadata.docs.rs` has.
-const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim";
+const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim,tma-runtime/cust";
 
 /// The compiler of kernels is built in a third of the time so. That pays where it compiles no PTX.
 const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
@@ -106,7 +108,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
 
     // Lints and documentation do not depend on PTX, which build scripts of their own would compile.
     // What is there only without CUDA is linted further down.
-    let everything = [SIMULATOR_COMMAND, CUDA_OF_PUBLISHED, CUDA_OF_OTHERS].join(",");
+    let everything = [SIMULATOR_COMMAND, CUDA_OF_PUBLISHED, CUDA_OF_OTHERS, CUST].join(",");
     let mut lints = cargo(&["clippy", "--config", QUICKLY, "--workspace", "--all-targets"]);
     lints.args(["--features", &everything]).args(deny_warnings).env("TMA_PTX", "off");
 
@@ -124,11 +126,13 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         command
     };
     let bare = lints_without_defaults(&[&PUBLISHED[..], &["tma-examples"]].concat(), &[]);
-    // Programs for GPUs alone do without the simulator.
+    // Programs for GPUs alone do without the simulator, and are built where CUDA is not installed.
     let gpu_only = lints_without_defaults(&["tma-runtime", "tma-kernels"], &["--features", "cuda"]);
     let only_it = ["--test", "no_simulator"];
     let neither = lints_without_defaults(&["tma-runtime"], &only_it);
     let no_simulator = without_defaults("test", &["tma-runtime"], &only_it);
+    let with_cust = ["--features", "cust,ptx-sim", "--test", "exchange"];
+    let exchange = without_defaults("test", &["tma-runtime"], &with_cust);
 
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
@@ -141,15 +145,16 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     // As docs.rs does, which has neither LLVM nor CUDA.
     let mut published =
         without_defaults("doc", &PUBLISHED, &["--no-deps", "--features", FEATURES_OF_DOCS_RS]);
-    published.env("RUSTDOCFLAGS", "-D warnings");
+    published.env("RUSTDOCFLAGS", "-D warnings").env("DOCS_RS", "1");
 
     vec![
         ("format", format),
         ("lints", lints),
         ("lints without LLVM and CUDA", without_cuda(bare)),
-        ("lints without the simulator", gpu_only),
+        ("lints without the simulator, for GPUs", without_cuda(gpu_only)),
         ("lints without simulator and CUDA", neither),
         ("tests without the simulator", no_simulator),
+        ("tests with cust", exchange),
         ("tests", tests),
         ("documentation", documentation),
         ("documentation as published", without_cuda(published)),

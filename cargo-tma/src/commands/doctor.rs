@@ -51,8 +51,11 @@ impl Check {
 pub(crate) fn run() -> Result<Output> {
     let mut checks = vec![rust(), linker(), llvm_library()];
     checks.extend([&PTXAS, &NVDISASM].map(program));
-    checks.extend([gpu(), cuda_to_link()]);
-    checks.extend(this_package());
+    checks.push(gpu());
+    if let Some(package) = Package::here() {
+        checks.push(package.compiles_kernels());
+        checks.extend(package.uses_cust().then(cuda_to_link));
+    }
     Ok(report(&checks))
 }
 
@@ -164,6 +167,7 @@ fn is_hopper(gpu: &str) -> bool {
     gpu.split(',').nth(1).is_some_and(|capability| capability.trim() == "9.0")
 }
 
+/// For packages that use cust: nothing else needs it.
 fn cuda_to_link() -> Check {
     let name = "libcuda to link with";
     if let Some(path) = std::env::var_os(stub_cuda::VARIABLE) {
@@ -172,33 +176,52 @@ fn cuda_to_link() -> Check {
     if stub_cuda::toolkit_is_installed() {
         return Check::fine(name, "that of the installed CUDA toolkit");
     }
-    let found = "there is no CUDA toolkit; only the feature `cuda` needs one";
+    let found = "there is no CUDA toolkit, and the feature `cust` needs a libcuda";
     Check::lacking(
         name,
         State::Optional,
         found,
-        "cargo tma setup --cuda, in the package, makes a library instead",
+        "cargo tma setup --cust, in the package, makes a library instead",
     )
 }
 
-/// Whether the package of the current folder is set up for kernels; nothing where there is none.
-fn this_package() -> Option<Check> {
-    let name = "this package";
-    let manifest =
-        process::probe(Command::new("cargo").args(["locate-project", "--message-format", "plain"]))?;
-    let package = package::find(None).ok()?;
-    let manifest = std::fs::read_to_string(manifest).ok()?;
-    if !manifest.contains("tma-runtime") {
-        return None;
+/// The package of the current folder, if it has kernels.
+#[derive(Debug)]
+struct Package {
+    name: String,
+    /// The text of `Cargo.toml`.
+    manifest: String,
+    /// The text of `build.rs`.
+    script: String,
+}
+
+impl Package {
+    fn here() -> Option<Self> {
+        let mut locate = Command::new("cargo");
+        let manifest = process::probe(locate.args(["locate-project", "--message-format", "plain"]))?;
+        let package = package::find(None).ok()?;
+        let manifest = std::fs::read_to_string(manifest).ok().filter(|text| text.contains("tma-runtime"))?;
+        let script = std::fs::read_to_string(package.folder.join("build.rs")).unwrap_or_default();
+        Some(Self { name: package.name, manifest, script })
     }
-    let script = std::fs::read_to_string(package.folder.join("build.rs")).unwrap_or_default();
-    if script.contains("tma_codegen") && manifest.contains("tma-codegen") {
-        return Some(Check::fine(name, format!("{} compiles its kernels", package.name)));
+
+    /// Whether it is set up for kernels.
+    fn compiles_kernels(&self) -> Check {
+        let what = "this package";
+        if self.script.contains("tma_codegen") && self.manifest.contains("tma-codegen") {
+            return Check::fine(what, format!("{} compiles its kernels", self.name));
+        }
+        let found = format!("{} has no build script that compiles kernels", self.name);
+        let advice = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
+                      `tma-codegen` under `[build-dependencies]`";
+        Check::lacking(what, State::Missing, &found, advice)
     }
-    let found = format!("{} has no build script that compiles kernels", package.name);
-    let advice = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name `tma-codegen` \
-                  under `[build-dependencies]`";
-    Some(Check::lacking(name, State::Missing, &found, advice))
+
+    /// Whether it names cust, as a dependency or as a feature.
+    fn uses_cust(&self) -> bool {
+        let is_named = |line: &str| line.starts_with("cust") || line.contains("cust\"");
+        self.manifest.lines().filter(|line| !line.starts_with('#')).any(is_named)
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +241,18 @@ mod tests {
         assert!(is_hopper("NVIDIA H200, 9.0, 580.65.06"));
         assert!(!is_hopper("NVIDIA B200, 10.0, 580.65.06"));
         assert!(!is_hopper("No devices were found"));
+    }
+
+    #[test]
+    fn only_packages_that_use_cust_need_a_libcuda() {
+        let uses_cust = |manifest: &str| {
+            let (name, script) = (String::new(), String::new());
+            Package { name, manifest: manifest.to_owned(), script }.uses_cust()
+        };
+        assert!(uses_cust("[features]\ngpu = [\"tma-runtime/cust\"]\n"));
+        assert!(uses_cust("tma-runtime = { version = \"0.1\", features = [\"cuda\", \"cust\"] }\n"));
+        assert!(uses_cust("[dependencies]\ncust = \"0.3\"\n"));
+        assert!(!uses_cust("# Not cust.\n[features]\ncuda = [\"tma-runtime/cuda\"]\n"));
     }
 
     #[test]

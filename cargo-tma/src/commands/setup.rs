@@ -33,10 +33,10 @@ pub(crate) fn run(options: &Setup) -> Result<Output> {
         );
         json[program.name] = json!({ "path": found.path, "release": format!("{major}.{minor}") });
     }
-    if options.cuda {
+    if options.cust {
         let stub = stub()?;
         text += &stub.as_ref().map_or_else(
-            || "libcuda   as CUDA_LIBRARY_PATH or the installed CUDA toolkit has it\n".to_owned(),
+            || "libcuda   that of CUDA_LIBRARY_PATH or of the CUDA toolkit\n".to_owned(),
             |stub| format!("libcuda   build with CUDA_LIBRARY_PATH={stub}\n"),
         );
         json["cuda_library_path"] = json!(stub);
@@ -50,7 +50,7 @@ fn provide(program: &Program) -> Result<tma_setup::program::Found> {
 
 /// The folder for `CUDA_LIBRARY_PATH`, if one is needed.
 fn stub() -> Result<Option<String>> {
-    // The stub needs the sources of cust_raw, which cargo has for packages with the feature.
+    // The stub needs the sources of cust_raw, which cargo has for packages that use cust.
     let metadata = package::metadata(&["--all-features"])?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
     let folder = std::path::Path::new(target).join("stub-cuda");

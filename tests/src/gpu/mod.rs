@@ -4,5 +4,7 @@
 pub mod bench;
 pub mod errors;
 pub mod example_runs;
+#[cfg(feature = "cust")]
+pub mod exchange;
 pub mod runner;
 pub mod tuning;

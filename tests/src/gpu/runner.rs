@@ -72,6 +72,8 @@ fn all(options: Options) -> Vec<Test> {
     if !options.quick {
         tests.extend(errors::tests());
         tests.extend(tuning::tests());
+        #[cfg(feature = "cust")]
+        tests.extend(super::exchange::tests());
         tests.extend(
             faults::all()
                 .map(|fault| Test { name: fault.name.to_owned(), run: Box::new(|_| in_own_process(fault)) }),

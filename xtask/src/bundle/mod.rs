@@ -20,19 +20,22 @@ use crate::{
 /// The script that runs the bundle and prints a summary.
 const SCRIPT: &str = include_str!("run.sh");
 
-/// The packages and programs of tests in the bundle; `run.sh` names the programs too.
-const TEST_PROGRAMS: [(&str, &[&str]); 2] =
-    [("tma-tests", &["tma-gpu-tests", "tma-gpu-bench"]), ("tma-conformance", &["tma-gpu-products"])];
+/// The packages of tests in the bundle, the feature that each is built with, and its programs,
+/// which `run.sh` names too. Some call the driver alone, the others exchange with cust as well.
+const TEST_PROGRAMS: [(&str, &str, &[&str]); 2] = [
+    ("tma-tests", "cust", &["tma-gpu-tests", "tma-gpu-bench"]),
+    ("tma-conformance", "cuda", &["tma-gpu-products"]),
+];
 
 /// Builds the programs into `target/bundle`.
 pub(crate) fn run() -> Result<()> {
     let tools = setup::run()?;
     let metadata = workspace::metadata(true)?;
     let examples = binaries(workspace::package(&metadata, "tma-examples")?);
-    for (package, programs) in TEST_PROGRAMS {
-        build(&tools, package, programs)?;
+    for (package, feature, programs) in TEST_PROGRAMS {
+        build(&tools, package, feature, programs)?;
     }
-    build(&tools, "tma-examples", &examples)?;
+    build(&tools, "tma-examples", "cuda", &examples)?;
 
     let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
     // Built elsewhere and then renamed, so that `target/bundle` is always complete and from one
@@ -40,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     let finished = workspace::target().join("bundle");
     let bundle = workspace::target().join("bundle.new");
     process::fresh_folder(&bundle)?;
-    for program in TEST_PROGRAMS.iter().flat_map(|(_, programs)| *programs) {
+    for program in TEST_PROGRAMS.iter().flat_map(|(_, _, programs)| *programs) {
         add(&built.join("release").join(program), &bundle)?;
     }
     let examples_folder = bundle.join("examples");
@@ -69,9 +72,9 @@ fn binaries(package: &Value) -> Vec<&str> {
     targets.iter().filter(is_binary).filter_map(|target| target["name"].as_str()).collect()
 }
 
-fn build(tools: &Tools, package: &str, programs: &[&str]) -> Result<()> {
+fn build(tools: &Tools, package: &str, feature: &str, programs: &[&str]) -> Result<()> {
     let mut command = tools.cargo();
-    command.args(["build", "--release", "--features", "cuda", "-p", package]);
+    command.args(["build", "--release", "--features", feature, "-p", package]);
     process::run(command.args(programs.iter().flat_map(|program| ["--bin", program])))
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: finds or installs what the build needs. Running it again changes nothing.
 //!
 //! It lists what the system lacks, installs that in one go, then fetches ptxas and nvdisasm and
-//! makes the stub of the CUDA driver's library. Each part reports what it found in one line.
+//! makes a stub of the CUDA driver's library for cust. Each part reports what it found in one line.
 
 pub(crate) mod cargo_fuzz;
 pub(crate) mod mdbook;
@@ -22,13 +22,13 @@ use tma_setup::{
 
 use crate::workspace;
 
-/// The tools, to be passed to every cargo call that builds kernels or the feature `cuda`.
+/// The tools, to be passed to every cargo call that builds kernels or the feature `cust`.
 pub(crate) struct Tools {
     /// The assembler that validates PTX.
     pub(crate) ptxas: PathBuf,
     /// The disassembler.
     nvdisasm: PathBuf,
-    /// A folder with `lib64/libcuda.so` for `CUDA_LIBRARY_PATH`, if no CUDA toolkit is installed.
+    /// A folder with `lib64/libcuda.a` for `CUDA_LIBRARY_PATH`, if no CUDA toolkit is installed.
     cuda_library_path: Option<PathBuf>,
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn run() -> Result<Tools> {
     let cuda_library_path =
         stub_cuda::provide(&workspace::target().join("stub-cuda"), &workspace::metadata(false)?)?;
     match &cuda_library_path {
-        Some(path) => println!("libcuda to link with: a stub in {}", path.display()),
-        None => println!("libcuda to link with: as CUDA_LIBRARY_PATH or the installed CUDA toolkit has it"),
+        Some(path) => println!("libcuda to link cust with: a stub in {}", path.display()),
+        None => println!("libcuda to link cust with: that of CUDA_LIBRARY_PATH or the CUDA toolkit"),
     }
     Ok(Tools { ptxas, nvdisasm, cuda_library_path })
 }
