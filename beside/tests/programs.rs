@@ -46,6 +46,8 @@ fn programs_for_gpus_say_so() {
     for (name, program) in [
         ("cudarc_memory", env!("CARGO_BIN_EXE_cudarc_memory")),
         ("cudarc_launch", env!("CARGO_BIN_EXE_cudarc_launch")),
+        #[cfg(feature = "cust")]
+        ("cust_exchange", env!("CARGO_BIN_EXE_cust_exchange")),
         ("nccl", env!("CARGO_BIN_EXE_nccl")),
     ] {
         let output = run(program);

@@ -110,6 +110,28 @@ fn packages_hold_their_sources_and_no_corpus() {
     assert!(tools.iter().any(|file| file == "templates/src/lib.rs"), "{tools:?}");
 }
 
+/// The packages that are compiled for some features of a package, one a line.
+fn compiled(package: &str, features: &str) -> String {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--offline", "--prefix", "none", "-p", package, "--features", features]);
+    let output = tree.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The build scripts of packages that link the driver fail where CUDA is not installed.
+#[test]
+fn the_feature_cuda_links_nothing_of_cuda() {
+    let linking = |features: &str| {
+        let names = ["cust ", "cust_raw ", "find_cuda_helper ", "cudarc "];
+        let compiled = compiled("tma-runtime", features);
+        assert!(compiled.contains("\nlibloading "), "{compiled}");
+        compiled.lines().any(|line| names.iter().any(|name| line.starts_with(name)))
+    };
+    assert!(!linking("cuda"));
+    assert!(linking("cust"));
+}
+
 /// The oldest Rust is that of the manifest, wherever it is named, and CI builds with it.
 #[test]
 fn the_oldest_rust_is_the_same_everywhere() {

@@ -21,6 +21,8 @@ const FINDERS: [&str; 4] =
 /// The table of words says how each is used, and the index of words repeats it.
 const WORDS: &str = "codegen/src/parse/words/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
+/// What is exchanged with cust, and the streams that it makes for that.
+const EXCHANGE: [&str; 2] = ["tma-runtime/src/lib.rs", "tma-runtime/src/backend/cuda/mod.rs"];
 
 #[test]
 fn assembly_text_has_one_home() {
@@ -88,16 +90,20 @@ mod tests { const A: &str = \"so many words\"; }";
 }
 
 #[test]
-fn one_module_asks_for_the_feature_cuda() {
-    expect_none(cuda_elsewhere(&files()));
+fn one_module_asks_for_the_feature_cuda_and_two_for_cust() {
+    expect_none(questions_elsewhere(&files(), "cuda", &[BACKENDS]));
+    expect_none(questions_elsewhere(&files(), "cust", &EXCHANGE));
 }
 
 #[test]
-fn questions_for_the_feature_cuda_are_found() {
+fn questions_for_a_feature_are_found() {
     let text = "#[cfg(feature = \"cuda\")] mod a;\nfn f() -> bool { cfg!(feature = \"cuda\") }
         #[cfg(not(feature = \"llvm\"))] mod b;\n/// The feature = \"cuda\".\nfn c() {}";
-    let found = cuda_elsewhere(&[planted("tma-runtime/src/lib.rs", text), planted(BACKENDS, text)]);
+    let files = [planted("tma-runtime/src/lib.rs", text), planted(BACKENDS, text)];
+    let found = questions_elsewhere(&files, "cuda", &[BACKENDS]);
     assert_eq!(found.len(), 2, "{found:#?}");
+    let found = questions_elsewhere(&files, "llvm", &EXCHANGE);
+    assert_eq!(found.len(), 1, "{found:#?}");
 }
 
 #[test]
@@ -257,10 +263,12 @@ fn ffi_elsewhere(files: &[File]) -> Vec<String> {
     problems
 }
 
-fn cuda_elsewhere(files: &[File]) -> Vec<String> {
-    let elsewhere = sources(files)
-        .filter(|file| file.path.starts_with("tma-runtime/src/") && file.path != BACKENDS && !file.is_test());
-    let asks = |line: &str| line.split("//").next().is_some_and(|code| code.contains("feature = \"cuda\""));
+fn questions_elsewhere(files: &[File], feature: &str, homes: &[&str]) -> Vec<String> {
+    let question = format!("feature = \"{feature}\"");
+    let elsewhere = sources(files).filter(|file| {
+        file.path.starts_with("tma-runtime/src/") && !homes.contains(&file.path.as_str()) && !file.is_test()
+    });
+    let asks = |line: &str| line.split("//").next().is_some_and(|code| code.contains(&question));
     elsewhere
         .flat_map(|file| {
             let lines = file.split_tests().0.lines().zip(1..).filter(move |(line, _)| asks(line));
