@@ -7,8 +7,9 @@
 # CARGO_TMA=PATH takes a program that another run has installed, instead of compiling it again.
 #
 # ROOT gets the Rust of TOOLCHAIN (default: the one in use here), and what Rust itself asks for: a
-# linker and certificates. Everything else is what `cargo tma doctor` names. The second part checks
-# that a package with kept PTX builds and runs without LLVM, and that a changed kernel is refused.
+# linker and certificates. Everything else is what `cargo tma doctor` names. There is no CUDA, and
+# the feature `cuda` builds all the same. The last part checks that a package with kept PTX builds
+# and runs without LLVM, and that a changed kernel is refused.
 set -euo pipefail
 root=$(realpath "${1:?the folder of a bare system}")
 toolchain=$(realpath "${2:-$(rustc --print sysroot)}")
@@ -64,6 +65,9 @@ in_root "cargo tma doctor"
 echo "== cargo tma new hello && cargo test"
 time in_root "cd && cargo tma new hello && cd hello && cargo test"
 echo "== $((SECONDS - start)) s from cargo install to a green test"
+
+echo "== The feature cuda, without CUDA"
+time in_root "cd ~/hello && cargo run --features cuda"
 
 echo "== Kept PTX, without LLVM"
 in_root "cd ~/hello && sed -i 's|codegen\" }|codegen\", default-features = false }|;

@@ -1,7 +1,7 @@
 //! Contexts, streams, memory and modules, exchanged with cust.
 //!
-//! What one side gives, the other one destroys; nothing is copied. cust works in the context that is
-//! current on the thread, which [`Device::to_cust`] sets.
+//! What one side gives, the other one destroys; nothing is copied. cust works in the context that
+//! is current on the thread, which [`Device::to_cust`] sets.
 
 use crate::backend::{Backend, cuda};
 use crate::device::Device;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 unsafe impl DeviceCopy for Descriptor {}
 
 impl Device {
-    /// The device of a context of cust's, as [`Device::cuda`] opens it. It keeps the context open by
-    /// itself, so it may outlive `context`.
+    /// The device of a context of cust's, as [`Device::cuda`] opens it. It keeps the context open
+    /// by itself, so it may outlive `context`.
     ///
     /// cust's contexts are primary ones. For those of [`cust::context::legacy`] there is
     /// [`Device::from_context`].
@@ -50,7 +50,8 @@ impl Device {
     /// [`spec.entry`](crate::spec::KernelParts::entry) is opted in to the shared memory and the
     /// clusters that the kernel needs; [`launch::parameters`](crate::launch::parameters) has what
     /// its launch takes. A launch by cust has no attributes: it sets no cluster's size, and is not
-    /// cooperative.
+    /// cooperative. A failed assertion stops the kernel, but one that multiplies does not tell
+    /// which it was.
     ///
     /// # Errors
     ///
@@ -83,8 +84,8 @@ impl Stream {
     }
 
     /// The stream as cust's, to queue on it. Streams of [`Device::stream`] and
-    /// [`from_cust`](Self::from_cust) are; those of [`from_raw`](Self::from_raw) and of the simulator
-    /// are not.
+    /// [`from_cust`](Self::from_cust) are; those of [`from_raw`](Self::from_raw) and of the
+    /// simulator are not.
     pub fn as_cust(&self) -> Option<&cust::stream::Stream> {
         match self.backend() {
             stream::Backend::Cuda(stream) => stream.as_cust(),
@@ -94,11 +95,11 @@ impl Stream {
 }
 
 impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
-    /// Takes a buffer of cust's as a row-major tensor of `shape`, outermost extent first. The memory
-    /// is freed with the tensor.
+    /// Takes a buffer of cust's as a row-major tensor of `shape`, outermost extent first. The
+    /// memory is freed with the tensor.
     ///
-    /// The buffer's elements may be of another type of the same size: those of a tensor of `f16` come
-    /// from a buffer of `u16`. Another size does not compile.
+    /// The buffer's elements may be of another type of the same size: those of a tensor of `f16`
+    /// come from a buffer of `u16`. Another size does not compile.
     ///
     /// # Errors
     ///
@@ -127,8 +128,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
 
     /// Gives the memory to cust, once everything queued on streams of other libraries has run.
     ///
-    /// The buffer's elements are of a type of the same size, of which every value is valid: those of
-    /// a tensor of `f16` become a buffer of `u16`. Another size does not compile.
+    /// The buffer's elements are of a type of the same size, of which every value is valid: those
+    /// of a tensor of `f16` become a buffer of `u16`. Another size does not compile.
     ///
     /// # Errors
     ///

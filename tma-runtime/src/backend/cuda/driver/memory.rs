@@ -44,7 +44,7 @@ impl<const N: usize> PageLocked<N> {
 
 impl<const N: usize> Drop for PageLocked<N> {
     fn drop(&mut self) {
-        // SAFETY: the allocation is not shared, and the kernel that writes it is unloaded with it.
+        // SAFETY: the allocation is not shared, and kernels that know its address run no more.
         unsafe { (self.driver.mem_free_host)(self.words.as_ptr().cast()) };
     }
 }
