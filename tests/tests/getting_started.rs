@@ -15,10 +15,8 @@ opt-level = 3
 debug = "line-tables-only"
 [profile.dev.package.tma-model]
 opt-level = 3
-debug = "line-tables-only"
 [profile.dev.package.tma-codegen]
-opt-level = 1
-debug = "line-tables-only""#;
+opt-level = 1"#;
 
 /// What a program says without them.
 const HINT: &str = "hint: the simulator was compiled without optimisation";

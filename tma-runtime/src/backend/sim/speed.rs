@@ -17,10 +17,8 @@ hint: the simulator was compiled without optimisation, and takes some twelve tim
       debug = \"line-tables-only\"
       [profile.dev.package.tma-model]
       opt-level = 3
-      debug = \"line-tables-only\"
       [profile.dev.package.tma-codegen]
       opt-level = 1
-      debug = \"line-tables-only\"
 ";
 
 /// Writes the hint to standard error at the first launch of a process, if the simulator is slow.

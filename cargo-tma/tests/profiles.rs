@@ -1,0 +1,138 @@
+//! That a build after a check compiles nothing again for the host: no build script, no macro, and
+//! nothing that they depend on. cargo is asked for what it would compile, and compiles nothing.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use common::{environment, new_package, root};
+
+/// The lines without which cargo compiles it again.
+const LINES: &str = "[profile.dev.build-override]\ndebug = false\n";
+/// What the compiler of kernels shares with the simulator.
+const MODEL: &str = "[profile.dev.package.tma-model]\nopt-level = 3\n";
+
+/// What cargo would compile for a command line.
+struct Plan {
+    units: Vec<Value>,
+    /// Whether a unit is of the program, and not of a build script or a macro alone.
+    is_program: Vec<bool>,
+}
+
+impl Plan {
+    fn new(folder: &Path, line: &str) -> Self {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(line.split_whitespace()).args(["--unit-graph", "-Z", "unstable-options"]);
+        environment(&mut cargo, folder);
+        // Stable cargo has the list too, for those who ask like this. Without debug information
+        // anywhere, as in the other tests, there would be nothing to compare.
+        cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("CARGO_PROFILE_DEV_DEBUG");
+        let output = cargo.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let graph: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let units = graph["units"].as_array().unwrap().clone();
+        let mut plan = Self { is_program: vec![false; units.len()], units };
+        let roots = graph["roots"].as_array().unwrap().iter();
+        roots.for_each(|root| plan.mark(root.as_u64().unwrap() as usize));
+        plan
+    }
+
+    /// Marks a unit as the program's, with what it depends on, up to build scripts and macros.
+    fn mark(&mut self, index: usize) {
+        let kind = &self.units[index]["target"]["kind"][0];
+        if self.is_program[index] || kind == "custom-build" || kind == "proc-macro" {
+            return;
+        }
+        self.is_program[index] = true;
+        self.dependencies(index).into_iter().for_each(|dependency| self.mark(dependency));
+    }
+
+    fn dependencies(&self, index: usize) -> Vec<usize> {
+        let all = self.units[index]["dependencies"].as_array().unwrap().iter();
+        all.map(|dependency| dependency["index"].as_u64().unwrap() as usize).collect()
+    }
+
+    /// All units, by a hash of all that cargo compares before it takes what it has compiled: the
+    /// package, how it is compiled, and the same of each dependency.
+    fn by_hash(&self) -> BTreeMap<u64, &Value> {
+        let mut known = BTreeMap::new();
+        (0..self.units.len()).map(|index| (self.hash(index, &mut known), &self.units[index])).collect()
+    }
+
+    fn hash(&self, index: usize, known: &mut BTreeMap<usize, u64>) -> u64 {
+        if let Some(hash) = known.get(&index) {
+            return *hash;
+        }
+        let mut unit = self.units[index].clone();
+        // Asked for in the profile of all, it is for the program's units alone.
+        if !self.is_program[index] {
+            unit["profile"]["lto"] = "false".into();
+        }
+        let mut dependencies: Vec<_> =
+            self.dependencies(index).into_iter().map(|dependency| self.hash(dependency, known)).collect();
+        dependencies.sort_unstable();
+        let own = ["pkg_id", "target", "profile", "platform", "mode", "features"].map(|key| &unit[key]);
+        let hash = fnv(&format!("{own:?} {dependencies:?}"));
+        known.insert(index, hash);
+        hash
+    }
+}
+
+/// FNV-1a.
+fn fnv(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// What `cargo check` compiles for the host, and `cargo build` after it compiles again.
+fn compiled_again(folder: &Path, arguments: &str) -> Vec<String> {
+    let plan = |command| Plan::new(folder, &format!("{command} {arguments}"));
+    let (check, build) = (plan("check"), plan("build"));
+    let build = build.by_hash();
+    // What is only checked is of the program itself.
+    let host = check.by_hash().into_iter().filter(|(_, unit)| unit["mode"] != "check");
+    let host: Vec<_> = host.collect();
+    assert!(host.len() > 20, "a check compiles {} units for the host", host.len());
+    let again = host.into_iter().filter(|(hash, _)| !build.contains_key(hash));
+    again.map(|(_, unit)| format!("{} {}", unit["pkg_id"], unit["target"]["kind"])).collect()
+}
+
+/// The book's manifest, for a clone at a path of its own.
+fn manifest_of_the_book() -> String {
+    let page = fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
+    let (_, text) = page.split_once("```toml\n[package]").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let text = text.replace("\"../tma/", &format!("\"{}/", root().display()));
+    format!("[package]{text}\n[workspace]\n")
+}
+
+#[test]
+fn a_build_after_a_check_compiles_nothing_for_the_host_again() {
+    let folder = new_package("check-then-build");
+    let manifest = folder.join("Cargo.toml");
+    let template = fs::read_to_string(&manifest).unwrap();
+    for text in [template, manifest_of_the_book()] {
+        fs::write(&manifest, &text).unwrap();
+        assert_eq!(compiled_again(&folder, ""), [""; 0], "with\n{text}");
+        // Either is enough for the compiler of kernels to be compiled again.
+        for (line, instead) in [(LINES, ""), (MODEL, &format!("{MODEL}debug = true\n"))] {
+            let other = text.replace(line, instead);
+            assert_ne!(other, text);
+            fs::write(&manifest, other).unwrap();
+            let again = compiled_again(&folder, "");
+            assert!(again.iter().any(|unit| unit.contains("tma-codegen")), "{line} {instead}: {again:?}");
+        }
+    }
+}
+
+/// The workspace's own examples. `tests` uses the compiler as a library too, which is then built
+/// twice whatever the profile.
+#[test]
+fn nor_does_one_of_the_examples() {
+    assert_eq!(compiled_again(&root(), "-p tma-examples"), [""; 0]);
+}
