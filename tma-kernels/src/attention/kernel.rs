@@ -128,23 +128,6 @@ pub mod forward {
         }
     }
 
-    /// The same for rows of which some are far: `exp2((score - peak) * scale - top)`.
-    #[tma_device]
-    fn weigh_far<const KEYS: u32>(
-        scores: &Accumulator<f32, 64, KEYS>,
-        weights: &mut Accumulator<f32, 64, KEYS>,
-        sums: &mut Rows<f32, 64>,
-        peak: &Rows<f32, 64>,
-        top: &Rows<f32, 64>,
-        scale: f32,
-    ) {
-        for i in unroll(0..scores.len()) {
-            let r = scores.row(i);
-            weights[i] = exp2_ftz(fma(scores[i] - peak[r], scale, -top[r]));
-            sums[r] += weights[i];
-        }
-    }
-
     /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
     ///
     /// `top` is first taken as it was before this block. Only if a thread's weights of a row then
@@ -158,9 +141,11 @@ pub mod forward {
     /// A row whose maximum is beyond [`FAR`] is *far*: the product of score and scale is rounded by
     /// too much there. From then on its greatest score, `peak`, is subtracted first: its weights are
     /// `exp2((score - peak) * scale - SHIFT)`. Its `top` is -∞, which makes its weights infinite in
-    /// every block, and so has them computed again. Both are -∞ for a row that has seen no key.
+    /// every block, and so has them computed again. The `peak` of other rows is -∞. A row that has
+    /// seen no key has the least number as its `top`: not -∞, for the weights of scores of -∞ have
+    /// to be 0.
     #[tma_device]
-    fn softmax<const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
+    fn softmax<const DEPTH: u32, const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         top: &mut Rows<f32, 64>,
         peak: &mut Rows<f32, 64>,
@@ -174,39 +159,40 @@ pub mod forward {
         if !FIRST {
             weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
             let most = MOST / (1u64 << SHIFT) as f32;
-            rises = vote_any(!(sums[0] <= most && sums[1] <= most)); // also for a NaN
+            rises = vote_any(max(sums[0], sums[1]) > most);
         }
         if rises {
             let greatest = scores.row_max();
-            // What is subtracted of scores, and of exponents.
+            // What is subtracted from scores, and from exponents.
             let mut of_scores = Rows::<f32, 64>::filled(0.0);
-            let mut of_exponents = Rows::<f32, 64>::filled(0.0);
+            let mut of_exponents = Rows::<f32, 64>::filled(SHIFT as f32);
             let mut is_any_far = false;
             for r in unroll(0..top.len()) {
                 let exponent = max(top[r], fma(greatest[r], scale, SHIFT as f32));
                 let was_far = peak[r] > f32::NEG_INFINITY;
-                let is_far = was_far || greatest[r] > f32::NEG_INFINITY && abs(exponent) > FAR;
+                let is_far = was_far || abs(exponent) > FAR && greatest[r] > f32::NEG_INFINITY;
                 let before =
                     [if was_far { peak[r] } else { 0.0 }, if was_far { SHIFT as f32 } else { top[r] }];
                 if is_far {
                     peak[r] = max(peak[r], greatest[r]);
                     top[r] = f32::NEG_INFINITY;
                     of_scores[r] = peak[r];
-                    of_exponents[r] = SHIFT as f32;
                 } else {
                     top[r] = exponent;
-                    of_exponents[r] = if exponent > f32::NEG_INFINITY { exponent } else { 0.0 };
+                    of_exponents[r] = exponent;
                 }
                 is_any_far |= is_far;
                 shrink[r] = exp2_ftz(fma(before[0] - of_scores[r], scale, before[1] - of_exponents[r]));
                 total[r] *= shrink[r];
                 sums[r] = 0.0;
             }
-            if vote_any(is_any_far) {
-                weigh_far::<KEYS>(scores, &mut weights, &mut sums, &of_scores, &of_exponents, scale);
-            } else {
-                weigh::<KEYS>(scores, &mut weights, &mut sums, &of_exponents, scale);
+            // At a depth of 64, ptxas schedules the whole loop better without this branch.
+            if DEPTH == 64 || vote_any(is_any_far) {
+                for i in unroll(0..scores.len()) {
+                    scores[i] -= of_scores[scores.row(i)];
+                }
             }
+            weigh::<KEYS>(scores, &mut weights, &mut sums, &of_exponents, scale);
         }
         for r in unroll(0..total.len()) {
             total[r] += sums[r];
@@ -375,7 +361,7 @@ pub mod forward {
                 let mut next_key = key_ring.consumer();
                 let mut next_value = value_ring.consumer();
 
-                let mut top = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
+                let mut top = Rows::<f32, 64>::filled(f32::MIN);
                 let mut peak = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
                 let mut total = Rows::<f32, 64>::filled(0.0);
                 let mut shrink = Rows::<f32, 64>::filled(1.0);
@@ -397,7 +383,7 @@ pub mod forward {
                 if seen < KEYS as i32 {
                     hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
                 }
-                softmax::<KEYS, true, SHIFT>(
+                softmax::<DEPTH, KEYS, true, SHIFT>(
                     &mut scores,
                     &mut top,
                     &mut peak,
@@ -430,7 +416,7 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        let rises = softmax::<KEYS, false, SHIFT>(
+                        let rises = softmax::<DEPTH, KEYS, false, SHIFT>(
                             &mut scores,
                             &mut top,
                             &mut peak,
@@ -477,7 +463,7 @@ pub mod forward {
                         );
                     }
                     for r in unroll(0..top.len()) {
-                        top[r] = f32::NEG_INFINITY;
+                        top[r] = f32::MIN;
                         peak[r] = f32::NEG_INFINITY;
                         total[r] = 0.0;
                     }
@@ -534,7 +520,7 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        softmax::<KEYS, true, SHIFT>(
+                        softmax::<DEPTH, KEYS, true, SHIFT>(
                             &mut scores,
                             &mut top,
                             &mut peak,
