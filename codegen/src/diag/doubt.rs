@@ -31,6 +31,8 @@ pub enum Why {
     Launch,
     /// Too many turns, or too many ways to go: what was looked at is right.
     Budget,
+    /// Too many groups of threads and barriers at once: what was looked at is right.
+    Size,
     /// A cluster of more blocks than are followed.
     Cluster,
     /// A finding at a statement that the source trusts.
@@ -61,6 +63,9 @@ impl fmt::Display for Why {
                 "something is wrong here for some numbers that a launch may bring, such as no turn of a loop"
             }
             Self::Budget => "more ways to go than are looked at",
+            Self::Size => {
+                "too many groups of threads and barriers: following them takes more memory or time than a check may"
+            }
             Self::Cluster => "a cluster of more blocks than are followed",
             Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
         })

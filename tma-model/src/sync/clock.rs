@@ -83,6 +83,11 @@ impl Clock {
         self.0.is_empty()
     }
 
+    /// How many agents it has a number for.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The last known step of each agent, in their order.
     pub fn steps(&self) -> impl Iterator<Item = Epoch> {
         self.0.iter().zip(0..).map(|(&count, number)| Epoch::new(Component::new(number), count))

@@ -208,8 +208,7 @@ impl<'k> Run<'_, 'k> {
     /// An access of each thread costs more than a step of all.
     fn charge(&mut self) -> Step {
         let cost = self.me().threads.len() as u64 / 16;
-        self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
-        Ok(())
+        self.budget.take_steps(cost)
     }
 
     fn tile_access(

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::allowance::{Allowance, MOST_BYTES};
 use super::banks::{Banks, SharedAccess};
 use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
@@ -10,13 +11,13 @@ use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::groups;
 use super::launch;
-use super::proof::{self, Outcome, Statics};
+use super::proof::{self, Statics};
+use super::results::{Ended, Outcome, Path, Results, most_stages};
 use super::run::{Input, Run, Stop};
-use super::term::{Term, Terms};
+use super::term::Terms;
 use crate::check::{CheckedKernel, registers};
 use crate::diag::Diagnostic;
-use crate::ir::{Cluster, Kernel, SharedVar, StmtKind, Type};
-use crate::quick::QuickMap;
+use crate::ir::{Cluster, Kernel, StmtKind};
 
 /// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
 /// judged alike wherever it is compiled.
@@ -113,52 +114,15 @@ fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
 
 /// What was looked at so far.
 struct Exploration {
-    left: u64,
+    left: Allowance,
     /// How much is left to prove it.
-    to_prove: u64,
+    to_prove: Allowance,
     worlds: u32,
     doubts: Vec<Doubt>,
     /// Whether a loop could have gone on.
     is_cut: bool,
     /// Accesses to shared memory, where they are noted.
     banks: Option<Banks>,
-}
-
-/// How a world ended, and what it had decided.
-struct Ended {
-    turns: u32,
-    /// The fewest turns of a loop that has ended.
-    fewest: Option<u32>,
-    decided: QuickMap<Term, bool>,
-}
-
-impl Ended {
-    /// Whether all its loops took more turns than these: no launch is meant to be left out by that.
-    fn is_typical(&self, most: u32) -> bool {
-        self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
-    }
-}
-
-/// The worlds of a kernel in clusters of one size.
-#[derive(Default)]
-struct Results {
-    passed: Vec<Ended>,
-    failed: Vec<(Ended, Box<Diagnostic>)>,
-    /// Free decisions of the world that was looked at last, and its turns.
-    taken: Vec<bool>,
-    turns: u32,
-    /// Whether the last world ended before its end.
-    is_unknown: bool,
-    /// Whether a world with as many turns of its loops as go around every ring was looked at.
-    is_typical: bool,
-}
-
-impl Results {
-    /// The worlds that differ from the last one in a decision after the first `known`.
-    fn others(&self, known: usize) -> impl Iterator<Item = Vec<bool>> {
-        let flipped = |index: usize| self.taken[..index].iter().copied().chain([true]).collect();
-        (known..self.taken.len()).map(flipped)
-    }
 }
 
 /// What follows from a world's end.
@@ -173,7 +137,7 @@ enum Next {
 
 impl Exploration {
     fn new(budget: Budget) -> Self {
-        let (left, to_prove) = (budget.0, budget.to_prove());
+        let (left, to_prove) = (Allowance::of(budget.0), Allowance::of(budget.to_prove()));
         Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None }
     }
 
@@ -186,7 +150,7 @@ impl Exploration {
             None if self.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
             None => Verdict::Proved,
         };
-        let steps = budget.0 + budget.to_prove() - self.left - self.to_prove;
+        let steps = budget.0 + budget.to_prove() - self.left.steps() - self.to_prove.steps();
         Judgement { verdict, steps, worlds: self.worlds }
     }
 
@@ -214,7 +178,7 @@ impl Exploration {
     /// Notes the accesses of a kernel that was not followed with numbers, which they need.
     fn note_accesses(&mut self, input: &mut Input<'_>, terms: &mut Terms) {
         let Some(banks) = self.banks.take() else { return };
-        let mut all = Self { banks: Some(banks), ..Self::new(Budget(self.left)) };
+        let mut all = Self { banks: Some(banks), ..Self::new(Budget(self.left.steps())) };
         _ = all.follow(input, terms);
         self.banks = all.banks;
     }
@@ -229,7 +193,9 @@ impl Exploration {
         let mut results = Results::default();
         input.groups = groups::first(input.kernel.kernel(), &input.code);
         self.worlds(input, terms, &mut results);
-        self.certain(input, terms, results)
+        let Outcome { broken, doubts } = results.outcome(input, terms);
+        doubts.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Launch, span }));
+        broken
     }
 
     /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
@@ -239,10 +205,10 @@ impl Exploration {
         let mut left = self.to_prove;
         let proved = loop {
             match proof::prove((input, &statics), terms, &mut left, &mut self.worlds) {
-                Outcome::Proved => break true,
-                Outcome::Open | Outcome::Budget => break false,
-                Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
-                Outcome::Split(_) => break false,
+                proof::Outcome::Proved => break true,
+                proof::Outcome::Open | proof::Outcome::Budget => break false,
+                proof::Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
+                proof::Outcome::Split(_) => break false,
             }
         };
         self.to_prove = left;
@@ -271,7 +237,7 @@ impl Exploration {
                 break;
             }
         }
-        if results.passed.is_empty() && !results.failed.is_empty() {
+        if results.all_failed() {
             return;
         }
         while self.other_worlds(input, terms, results) == Next::Again {}
@@ -280,8 +246,9 @@ impl Exploration {
     /// All worlds; again if groups were told apart, since decisions may come in another order then.
     fn other_worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
         let groups = input.groups.len();
-        let mut open = VecDeque::from([vec![]]);
+        let mut open = VecDeque::from([Path::default()]);
         while let Some(path) = open.pop_front() {
+            let path = path.decisions();
             if self.world(input, terms, results, (&path, Turns::default())) == Next::Enough {
                 return Next::Enough;
             }
@@ -289,6 +256,7 @@ impl Exploration {
                 return Next::Again;
             }
             open.extend(results.others(path.len()));
+            results.open = open.len();
         }
         Next::GoOn
     }
@@ -325,7 +293,12 @@ impl Exploration {
         choices: Choices,
     ) -> Result<Next, Vec<Vec<u32>>> {
         self.worlds += 1;
+        if Run::bytes_at_start(input) > MOST_BYTES {
+            self.doubt(Doubt { why: Why::Size, span: input.kernel.kernel().span });
+            return Ok(Next::Enough);
+        }
         let mut run = Run::new(input, terms, choices, self.left);
+        run.held_beside = results.bytes();
         run.banks = self.banks.take();
         let end = run.go();
         self.banks = run.banks.take();
@@ -338,22 +311,23 @@ impl Exploration {
             return Err(classes);
         }
         (results.taken, results.turns) = (std::mem::take(&mut choices.taken), choices.most_turns);
-        results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget));
+        results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget | Stop::Size));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
         let ended = || Ended { turns, fewest, decided: facts.decided().collect() };
         match end {
-            Ok(()) => results.passed.push(ended()),
+            Ok(()) => results.pass(ended()),
             Err(Stop::Over | Stop::Fork(_) | Stop::Split(_)) => {}
             Err(Stop::Cut) => self.is_cut = true,
             Err(Stop::Unknown(doubt)) => self.doubt(doubt),
-            Err(Stop::Budget) => {
-                self.doubt(Doubt { why: Why::Budget, span: input.kernel.kernel().span });
+            Err(stop @ (Stop::Budget | Stop::Size)) => {
+                let why = if matches!(stop, Stop::Size) { Why::Size } else { Why::Budget };
+                self.doubt(Doubt { why, span: input.kernel.kernel().span });
                 return Ok(Next::Enough);
             }
             Err(Stop::Found(found)) => {
                 if let Some(broken) = self.found((input, terms), &facts, &choices, *found) {
-                    results.failed.push((ended(), broken));
+                    results.fail(ended(), broken);
                     if ended().is_typical(most_stages(input.kernel.kernel()) + 1) {
                         return Ok(Next::Enough);
                     }
@@ -378,7 +352,7 @@ impl Exploration {
             return None;
         }
         let (numbers, trials) = launch::find(terms, facts, input.cluster);
-        self.left = self.left.saturating_sub(trials / TRIALS_OF_A_STEP);
+        self.left.take_up_to(trials / TRIALS_OF_A_STEP);
         let Some(numbers) = numbers else {
             self.doubt(Doubt { why: Why::Infeasible, span });
             return None;
@@ -389,59 +363,6 @@ impl Exploration {
         }
         Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
     }
-
-    /// What is certainly wrong: not only for launches that a kernel may well never get, such as
-    /// those with no turn of a loop.
-    fn certain(&mut self, input: &Input<'_>, terms: &Terms, results: Results) -> Option<Box<Diagnostic>> {
-        let Results { passed, mut failed, is_typical, .. } = results;
-        let most = most_stages(input.kernel.kernel()) + 1;
-        let excuses = |failed: &Ended, passed: &Ended| {
-            // Loops that it was in would have gone on.
-            let turns = failed.turns + u32::from(failed.turns > 0 && failed.fewest.is_none());
-            passed.turns >= turns && differs(terms, failed, passed)
-        };
-        let place = |(_, diagnostic): &(Ended, Box<Diagnostic>)| {
-            (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
-        };
-        let is_excused =
-            |(failed, _): &(Ended, Box<Diagnostic>)| passed.iter().any(|passed| excuses(failed, passed));
-        // Without a turn of some loop: as with fewer turns of the loops around it.
-        let is_alike = |one: &(Ended, Box<Diagnostic>)| {
-            one.0.fewest == Some(0)
-                && failed.iter().any(|other| place(other) == place(one) && is_excused(other))
-        };
-        let is_certain = |one: &(Ended, Box<Diagnostic>)| {
-            one.0.is_typical(most) || is_typical && !is_excused(one) && !is_alike(one)
-        };
-        // What goes wrong with most turns goes wrong for what a kernel is made for: of the worlds
-        // with that mistake the first has the smallest numbers.
-        let typical = failed.iter().filter(|one| is_certain(one)).max_by_key(|(ended, _)| ended.turns);
-        if let Some(typical) = typical.map(place)
-            && let Some(index) = (0..failed.len())
-                .filter(|&index| is_certain(&failed[index]) && place(&failed[index]) == typical)
-                .min_by_key(|&index| failed[index].0.turns)
-        {
-            return Some(failed.swap_remove(index).1);
-        }
-        for (_, diagnostic) in failed {
-            self.doubt(Doubt { why: Why::Launch, span: diagnostic.span });
-        }
-        None
-    }
-}
-
-/// Whether a world differs from another in numbers that a launch chooses, and in nothing else.
-fn differs(terms: &Terms, one: &Ended, other: &Ended) -> bool {
-    let mut any = false;
-    for (term, value) in &one.decided {
-        if other.decided.get(term).is_some_and(|same| same != value) {
-            any = true;
-            if !launch::is_chosen(terms, *term) {
-                return false;
-            }
-        }
-    }
-    any
 }
 
 /// Whether a step does anything that others could notice.
@@ -456,12 +377,6 @@ fn synchronises(step: &super::code::Step<'_>) -> bool {
             | StmtKind::ElectOne { .. }
             | StmtKind::Trap
     )
-}
-
-/// The stages of the largest ring.
-fn most_stages(kernel: &Kernel) -> u32 {
-    let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
-    kernel.shared.iter().map(of_var).max().unwrap_or(1)
 }
 
 /// How many turns of a loop are looked at: twice around the largest ring, and two more.

@@ -372,6 +372,12 @@ impl Facts {
         facts
     }
 
+    /// How many facts there are, with those that follow.
+    pub(super) fn len(&self) -> usize {
+        let Self { decided, bounds, ranges, unequal, sums } = self;
+        decided.len() + bounds.len() + ranges.borrow().len() + unequal.len() + sums.len()
+    }
+
     /// All facts, in order.
     pub(super) fn listed(&self) -> Vec<(Term, u32, [i128; 2])> {
         let decided = self.decided.iter().map(|(&term, &value)| (term, 0, [i128::from(value), 0]));

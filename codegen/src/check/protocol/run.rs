@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
+use super::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::banks::Banks;
 use super::choices::Choices;
 use super::code::{Ends, Op, Steps};
@@ -54,8 +55,10 @@ pub(super) enum Stop {
     Fork(Term),
     /// Nothing more can be said.
     Unknown(Doubt),
-    /// As much was done as may be.
+    /// As many steps were taken as may be.
     Budget,
+    /// So many groups and barriers are followed at once that states are too large.
+    Size,
 }
 
 pub(super) type Step<T = ()> = Result<T, Stop>;
@@ -92,8 +95,12 @@ pub(super) struct Run<'r, 'k> {
     pub(super) acquirer: Acquirer,
     pub(super) components: u32,
     pub(super) doubts: Vec<Doubt>,
-    /// Steps that may still be taken.
-    pub(super) budget: u64,
+    /// What may still be looked at.
+    pub(super) budget: Allowance,
+    /// The work that is left when the memory of the state is counted next.
+    pub(super) next_count: u64,
+    /// The memory that is held beside this state.
+    pub(super) held_beside: u64,
     pub(super) current: usize,
     /// Accesses to shared memory, where they are noted.
     pub(super) banks: Option<Banks>,
@@ -103,7 +110,14 @@ pub(super) struct Run<'r, 'k> {
 
 impl<'r, 'k> Run<'r, 'k> {
     /// A world at its start.
-    pub(super) fn new(input: &'r Input<'k>, terms: &'r mut Terms, choices: Choices, budget: u64) -> Self {
+    pub(super) fn new(
+        input: &'r Input<'k>,
+        terms: &'r mut Terms,
+        choices: Choices,
+        mut budget: Allowance,
+    ) -> Self {
+        // If that is too much, the first step says so.
+        _ = budget.take_work(Self::bytes_at_start(input) / 64);
         let block_count = input.cluster.iter().product::<u32>() as usize;
         let locals = input.code.variables.len();
         let mut agents = vec![];
@@ -146,6 +160,8 @@ impl<'r, 'k> Run<'r, 'k> {
             components,
             doubts: vec![],
             budget,
+            next_count: budget.work().saturating_sub(WORK_BETWEEN_COUNTS),
+            held_beside: 0,
             current: 0,
             banks: None,
             news: 0,
@@ -197,7 +213,8 @@ impl<'r, 'k> Run<'r, 'k> {
         let step = input.code.step(at);
         // Where a loop goes on, its turn counts.
         let cost = u64::from(!matches!(step.op, Op::Jump(_) | Op::Enter(_)));
-        self.budget = self.budget.checked_sub(cost).ok_or(Stop::Budget)?;
+        self.budget.take_steps(cost)?;
+        self.charge_work()?;
         let depth = step.loops.len();
         let entered = usize::from(matches!(step.op, Op::Enter(_)));
         self.me_mut().turns.truncate(depth - entered);

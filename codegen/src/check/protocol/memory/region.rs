@@ -53,6 +53,11 @@ impl Owners {
         Self { bytes, first: 0, owners: vec![] }
     }
 
+    /// How many elements there are from the first to the last.
+    pub(in crate::check::protocol) fn len(&self) -> usize {
+        self.owners.len()
+    }
+
     fn hull(&self) -> Range<u32> {
         let last = self.first + self.owners.len() as u32;
         self.first * self.bytes..last * self.bytes

@@ -55,7 +55,7 @@ fn most_pending(run: &Run<'_, '_>) -> u32 {
 }
 
 /// Who is told what a state consists of.
-trait Visit {
+pub(super) trait Visit {
     fn number(&mut self, number: u32);
     /// A step that somebody may be asked about.
     fn step(&mut self, step: Epoch);
@@ -238,7 +238,7 @@ fn region(region: &Region, into: &mut Vec<u32>) {
 }
 
 /// Visits all that the rest of a run depends on, but for facts.
-fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
+pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
     let Run { agents, blocks, cluster, grid, components, .. } = run;
     to.number(*components);
     for agent in agents.iter_mut() {

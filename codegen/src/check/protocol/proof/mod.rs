@@ -15,6 +15,7 @@
 mod key;
 mod renamed;
 mod shift;
+mod size;
 mod statics;
 mod widen;
 
@@ -22,7 +23,9 @@ use std::cmp::Ordering;
 
 use tma_model::sync::Acquirer;
 
+pub(super) use self::size::size;
 pub(super) use self::statics::Statics;
+use super::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
 use super::choices::Choices;
 use super::facts::Facts;
 use super::lanes::Lanes;
@@ -63,9 +66,12 @@ struct Snapshot {
 pub(super) fn prove(
     (input, statics): (&Input<'_>, &Statics),
     terms: &mut Terms,
-    left: &mut u64,
+    left: &mut Allowance,
     states: &mut u32,
 ) -> Outcome {
+    if Run::bytes_at_start(input) > MOST_BYTES {
+        return Outcome::Budget;
+    }
     let choices = Choices { forks: true, ..Choices::default() };
     let mut run = Run::new(input, terms, choices, *left);
     let outcome = all_states(&mut run, statics, states);
@@ -86,13 +92,11 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                let Some(left) = run.budget.checked_sub((key.len() / NUMBERS_OF_A_STEP) as u64) else {
-                    return Outcome::Budget;
-                };
-                run.budget = left;
+                let Ok(bytes) = charge(run, key.len()) else { return Outcome::Budget };
                 if seen.insert(key) {
                     *states += 1;
-                    open.push((save(run), condition, true));
+                    run.held_beside += bytes;
+                    open.push((save(run), condition, bytes));
                     run.acquirer = Acquirer::default();
                     if run.facts.assume(run.terms, condition, false) {
                         continue;
@@ -101,17 +105,28 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
             }
             Ok(()) | Err(Stop::Over) => {}
             Err(Stop::Split(classes)) => return Outcome::Split(alike(run, classes)),
-            Err(Stop::Budget) => return Outcome::Budget,
+            Err(Stop::Budget | Stop::Size) => return Outcome::Budget,
             Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
         }
         loop {
-            let Some((state, condition, value)) = open.pop() else { return Outcome::Proved };
+            let Some((state, condition, bytes)) = open.pop() else { return Outcome::Proved };
+            run.held_beside -= bytes;
             restore(run, state);
-            if run.facts.assume(run.terms, condition, value) {
+            if run.facts.assume(run.terms, condition, true) {
                 break;
             }
         }
     }
+}
+
+/// What it costs to compare a state whose normal form has so many numbers, and to keep it; the
+/// memory that it takes until it is followed again. The normal form is kept for good.
+fn charge(run: &mut Run<'_, '_>, numbers: usize) -> Step<u64> {
+    run.budget.take_steps((numbers / NUMBERS_OF_A_STEP) as u64)?;
+    let bytes = size::of_state(run);
+    run.budget.take_work(bytes / BYTES_OF_WORK)?;
+    run.held_beside += (numbers * size_of::<u32>()) as u64;
+    if run.held_beside + bytes > MOST_BYTES { Err(Stop::Size) } else { Ok(bytes) }
 }
 
 /// The classes that a group parts into, also of groups in the same loops that have as many threads:

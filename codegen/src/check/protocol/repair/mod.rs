@@ -67,6 +67,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Infeasible
         | Why::Launch
         | Why::Budget
+        | Why::Size
         | Why::Cluster
         | Why::Trusted => false,
     }

@@ -32,6 +32,8 @@ pub(super) struct Terms {
     sizes: Vec<u32>,
     /// How many fresh symbols there are, and how many of turns.
     given: [u32; 2],
+    /// Operations since somebody asked.
+    operations: u64,
 }
 
 /// What is written with more operations is not followed: a sum that grows in every turn by what a
@@ -78,6 +80,18 @@ impl Terms {
         self.numbered.push(numbered);
         self.nodes.push((node, scalar));
         term
+    }
+
+    /// How many operations were computed since this was asked last.
+    pub(super) fn take_operations(&mut self) -> u64 {
+        std::mem::take(&mut self.operations)
+    }
+
+    /// The memory that all terms take, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        // A node, its entry in the map, and what is said of it.
+        const OF_A_TERM: usize = 2 * size_of::<(Node, Scalar)>() + 32;
+        (self.nodes.len() * OF_A_TERM) as u64
     }
 
     /// How a term is made.
@@ -191,6 +205,7 @@ impl Terms {
     }
 
     pub(super) fn unary(&mut self, op: UnaryOp, a: Term) -> Term {
+        self.operations += 1;
         let scalar = self.scalar(a);
         if let Some(known) = self.known(a)
             && let Some(value) = eval::unary(op, known.value(), scalar).and_then(Known::of)
@@ -212,6 +227,7 @@ impl Terms {
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
+        self.operations += 1;
         if let Some(term) = self.binary_of_small(op, a, b) {
             return term;
         }
@@ -321,6 +337,7 @@ impl Terms {
     }
 
     pub(super) fn cast(&mut self, a: Term, to: Scalar) -> Option<Term> {
+        self.operations += 1;
         let from = self.scalar(a);
         if from == to {
             return Some(a);
@@ -339,6 +356,7 @@ impl Terms {
     }
 
     pub(super) fn math(&mut self, op: MathOp, operands: Vec<Term>) -> Option<Term> {
+        self.operations += 1;
         let scalar = self.scalar(*operands.first()?);
         let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();
         if let Some(value) = known.and_then(|known| eval::math(op, &known)) {
@@ -348,6 +366,7 @@ impl Terms {
     }
 
     pub(super) fn integer(&mut self, op: IntegerOp, operands: Vec<Term>) -> Option<Term> {
+        self.operations += 1;
         let scalar = self.scalar(*operands.first()?);
         let result = if op.counts() { Scalar::U32 } else { scalar };
         let known: Option<Vec<_>> = operands.iter().map(|&term| self.known(term).map(Known::value)).collect();

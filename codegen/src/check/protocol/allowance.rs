@@ -1,0 +1,101 @@
+//! How much may be looked at: steps, the work that these are, and the memory that states take.
+//!
+//! All three are counted and none is measured, so that a kernel is judged alike on every machine.
+//! Steps alone would not do: with a thousand groups of threads in each of 16 blocks, every clock
+//! has as many components as there are groups and barriers, and a step copies some of them.
+
+use super::proof;
+use super::run::{Input, Run, Step, Stop};
+use super::state::{Agent, Counter};
+use super::value::Value;
+
+/// How much may still be looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Steps of groups of threads.
+    steps: u64,
+    /// Components of clocks, threads and operations on terms that the steps have to do with.
+    work: u64,
+}
+
+/// The work that goes with a step. The kernels of this repository need a tenth of it.
+const WORK_OF_A_STEP: u64 = 1024;
+/// The work that is always allowed: a few steps of the largest clusters.
+const LEAST_WORK: u64 = 1 << 24;
+/// How much work is done until the memory of a state is counted again. Each unit of it may have
+/// left a few numbers behind.
+pub(super) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
+/// Where much is held, counting it takes long: of so many bytes, a unit of work more between two
+/// counts.
+const BYTES_BETWEEN_COUNTS: u64 = 64;
+/// How many bytes of a state are counted, compared or copied in the time of a unit of work.
+pub(super) const BYTES_OF_WORK: u64 = 16;
+/// The most memory that is held at a time, in bytes.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+
+impl Allowance {
+    /// So many steps, and the work that goes with them.
+    pub(super) fn of(steps: u64) -> Self {
+        Self { steps, work: steps.saturating_mul(WORK_OF_A_STEP).max(LEAST_WORK) }
+    }
+
+    /// Steps that are left.
+    pub(super) fn steps(self) -> u64 {
+        self.steps
+    }
+
+    /// Work that is left.
+    pub(super) fn work(self) -> u64 {
+        self.work
+    }
+
+    /// Takes so many steps.
+    pub(super) fn take_steps(&mut self, count: u64) -> Step {
+        self.steps = self.steps.checked_sub(count).ok_or(Stop::Budget)?;
+        Ok(())
+    }
+
+    /// Takes as many steps as are left, if these are fewer.
+    pub(super) fn take_up_to(&mut self, count: u64) {
+        self.steps = self.steps.saturating_sub(count);
+    }
+
+    /// Does so much work.
+    pub(super) fn take_work(&mut self, count: u64) -> Step {
+        match self.work.checked_sub(count) {
+            Some(left) => self.work = left,
+            None => {
+                self.work = 0;
+                return Err(Stop::Size);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_, '_> {
+    /// The memory that a run takes at its start, in bytes.
+    pub(super) fn bytes_at_start(input: &Input<'_>) -> u64 {
+        let of_agent = size_of::<Agent>()
+            + input.code.variables.len() * size_of::<Value>()
+            + input.code.counters * size_of::<Option<Counter>>();
+        let groups = input.cluster.iter().product::<u32>() as usize * input.groups.len();
+        groups as u64 * of_agent as u64
+    }
+
+    /// What a step costs by the number of those whom it may have to do with, and what its operands
+    /// took to compute.
+    pub(super) fn charge_work(&mut self) -> Step {
+        let threads = self.me().threads.len() as u64;
+        let operations = self.terms.take_operations();
+        self.budget.take_work(u64::from(self.components) + threads + operations)?;
+        if self.budget.work() > self.next_count {
+            return Ok(());
+        }
+        let bytes = proof::size(self);
+        self.budget.take_work(bytes / BYTES_OF_WORK)?;
+        self.next_count =
+            self.budget.work().saturating_sub(WORK_BETWEEN_COUNTS + bytes / BYTES_BETWEEN_COUNTS);
+        if self.held_beside + bytes > MOST_BYTES { Err(Stop::Size) } else { Ok(()) }
+    }
+}

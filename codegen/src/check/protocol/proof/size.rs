@@ -1,0 +1,87 @@
+//! The memory that a state takes.
+
+use tma_model::sync::{Clock, Epoch};
+
+use super::key::{Visit, walk};
+use crate::check::protocol::memory::Record;
+use crate::check::protocol::memory::region::Region;
+use crate::check::protocol::run::Run;
+use crate::check::protocol::state::Agent;
+use crate::quick::QuickSet;
+
+/// What a number of a state takes, in bytes: a value, or a part of a record.
+const OF_A_NUMBER: u64 = 16;
+/// What a record of an access takes beside its numbers.
+const OF_A_RECORD: u64 = 160;
+/// What a decision takes, with its share of a map.
+const OF_A_FACT: u64 = 64;
+/// What a group of threads takes beside its numbers: with the locals of the loops that it is in.
+const OF_AN_AGENT: u64 = size_of::<Agent>() as u64 + 256;
+
+/// The memory that a state takes, with all terms, in bytes. What is shared counts once.
+pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
+    run.terms.bytes() + of_state(run)
+}
+
+/// The memory that a state takes without terms, in bytes.
+pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
+    let mut size = Size { bytes: run.facts.len() as u64 * OF_A_FACT, clocks: QuickSet::default() };
+    walk(run, &mut size);
+    // Of groups that have ended nothing else is visited.
+    for agent in &run.agents {
+        size.bytes += OF_AN_AGENT;
+        if agent.is_done {
+            agent.view.parts(&mut |part| size.part(part));
+        }
+    }
+    size.bytes
+}
+
+struct Size {
+    bytes: u64,
+    /// Those that were counted.
+    clocks: QuickSet<usize>,
+}
+
+impl Visit for Size {
+    fn number(&mut self, _: u32) {
+        self.bytes += OF_A_NUMBER;
+    }
+
+    fn step(&mut self, _: Epoch) {
+        self.bytes += OF_A_NUMBER;
+    }
+
+    fn up_to(&mut self, _: Epoch) {
+        self.bytes += OF_A_NUMBER;
+    }
+
+    fn group(&mut self, _: Epoch) {
+        self.bytes += OF_A_NUMBER;
+    }
+
+    fn clock(&mut self, clock: &Clock) {
+        self.bytes += OF_A_NUMBER;
+        if self.clocks.insert(clock.identity()) {
+            self.bytes += 4 * clock.len() as u64;
+        }
+    }
+
+    fn records(&mut self, records: &[Record]) {
+        let of_record = |record: &Record| OF_A_RECORD + 4 * record.region.numbers() as u64;
+        self.bytes += records.iter().map(of_record).sum::<u64>();
+    }
+}
+
+impl Region {
+    /// How many numbers it is written with.
+    fn numbers(&self) -> usize {
+        use crate::check::protocol::lanes::Lanes;
+        match self {
+            Self::All(ranges) => 2 * ranges.len(),
+            Self::Each(Lanes::Each(all), _) => all.len(),
+            Self::Many(owners) => owners.len(),
+            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } | Self::Some(_) => 2,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What follows from the executions of a kernel that were followed.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::launch;
+use super::run::Input;
+use super::term::{Term, Terms};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{Kernel, SharedVar, Span, Type};
+use crate::quick::QuickMap;
+
+/// How many decisions are compared to see which launches fail and which do not: a second's work.
+const MOST_COMPARED: usize = 1 << 24;
+/// The memory that a diagnostic takes, in bytes: its text and what it was made of.
+const OF_A_DIAGNOSTIC: usize = 4096;
+
+/// How an execution ended, and what it had decided.
+pub(super) struct Ended {
+    pub(super) turns: u32,
+    /// The fewest turns of a loop that has ended.
+    pub(super) fewest: Option<u32>,
+    pub(super) decided: QuickMap<Term, bool>,
+}
+
+impl Ended {
+    /// Whether all its loops took more turns than these: no launch is meant to be left out by that.
+    pub(super) fn is_typical(&self, most: u32) -> bool {
+        self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.decided.len() * 2 * size_of::<(Term, bool)>()
+    }
+}
+
+/// The decisions that an execution begins with: those of another one, and the opposite of the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    taken: Rc<[bool]>,
+    /// The decision that is another one; none at the first execution.
+    other: Option<usize>,
+}
+
+impl Path {
+    pub(super) fn decisions(&self) -> Vec<bool> {
+        let Some(other) = self.other else { return vec![] };
+        self.taken[..other].iter().copied().chain([true]).collect()
+    }
+}
+
+/// The executions of a kernel in clusters of one size.
+#[derive(Default)]
+pub(super) struct Results {
+    passed: Vec<Ended>,
+    failed: Vec<(Ended, Box<Diagnostic>)>,
+    /// Free decisions of the execution that was followed last, and its turns.
+    pub(super) taken: Vec<bool>,
+    pub(super) turns: u32,
+    /// Whether the last execution ended before its end.
+    pub(super) is_unknown: bool,
+    /// Whether one with as many turns of its loops as go around every ring was followed.
+    pub(super) is_typical: bool,
+    /// The memory that these take, in bytes, without the decisions that are still open.
+    held: usize,
+    /// How many decisions are still open.
+    pub(super) open: usize,
+}
+
+/// What is said of all executions.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) broken: Option<Box<Diagnostic>>,
+    /// What goes wrong for some launches, and not for others of the same kind.
+    pub(super) doubts: Vec<Span>,
+}
+
+impl Results {
+    /// An execution has ended, and nothing was wrong.
+    pub(super) fn pass(&mut self, ended: Ended) {
+        self.held += ended.bytes();
+        self.passed.push(ended);
+    }
+
+    /// Something was wrong in an execution.
+    pub(super) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
+        self.held += ended.bytes() + OF_A_DIAGNOSTIC;
+        self.failed.push((ended, diagnostic));
+    }
+
+    /// Whether all executions failed, and there were any.
+    pub(super) fn all_failed(&self) -> bool {
+        self.passed.is_empty() && !self.failed.is_empty()
+    }
+
+    /// The memory that is held, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.held + self.open * size_of::<Path>()) as u64
+    }
+
+    /// Those that differ from the last execution in a decision after the first `known`.
+    pub(super) fn others(&mut self, known: usize) -> impl Iterator<Item = Path> + use<> {
+        let taken: Rc<[bool]> = Rc::from(self.taken.as_slice());
+        self.held += taken.len();
+        (known..taken.len()).map(move |other| Path { taken: Rc::clone(&taken), other: Some(other) })
+    }
+
+    /// What is certainly wrong: not only for launches that a kernel may well never get, such as
+    /// those with no turn of a loop.
+    pub(super) fn outcome(mut self, input: &Input<'_>, terms: &Terms) -> Outcome {
+        let most = most_stages(input.kernel.kernel()) + 1;
+        let excused = self.excused(terms);
+        let places_excused: BTreeSet<_> = self
+            .failed
+            .iter()
+            .zip(&excused)
+            .filter(|(_, excused)| **excused)
+            .map(|(one, _)| place(one))
+            .collect();
+        let is_certain = |index: usize| {
+            let one = &self.failed[index];
+            // Without a turn of some loop: as with fewer turns of the loops around it.
+            let is_alike = one.0.fewest == Some(0) && places_excused.contains(&place(one));
+            one.0.is_typical(most) || self.is_typical && !excused[index] && !is_alike
+        };
+        let certain: Vec<usize> = (0..self.failed.len()).filter(|&index| is_certain(index)).collect();
+        // What goes wrong with most turns goes wrong for what a kernel is made for: of the executions
+        // with that mistake the first has the smallest numbers.
+        let turns = |index: &usize| self.failed[*index].0.turns;
+        let typical =
+            certain.iter().max_by_key(|index| turns(index)).map(|&index| place(&self.failed[index]));
+        let is_that = |index: &&usize| Some(place(&self.failed[**index])) == typical;
+        let first = certain.iter().filter(is_that).min_by_key(|index| turns(index)).copied();
+        match first {
+            Some(index) => Outcome { broken: Some(self.failed.swap_remove(index).1), doubts: vec![] },
+            None => {
+                let spans = self.failed.iter().map(|(_, diagnostic)| diagnostic.span);
+                Outcome { broken: None, doubts: spans.collect() }
+            }
+        }
+    }
+
+    /// Of each execution that failed whether a launch of the same kind does not. Where there is too
+    /// much to compare that is taken to be so, and nothing is reported.
+    fn excused(&self, terms: &Terms) -> Vec<bool> {
+        let mut left = MOST_COMPARED;
+        let mut excuses = |failed: &Ended, passed: &Ended| {
+            // Loops that it was in would have gone on.
+            let turns = failed.turns + u32::from(failed.turns > 0 && failed.fewest.is_none());
+            left = left.saturating_sub(1);
+            passed.turns >= turns && differs(terms, failed, passed, &mut left) || left == 0
+        };
+        let is_excused =
+            |(failed, _): &(Ended, Box<Diagnostic>)| self.passed.iter().any(|passed| excuses(failed, passed));
+        self.failed.iter().map(is_excused).collect()
+    }
+}
+
+/// Which mistake a diagnostic is about.
+fn place((_, diagnostic): &(Ended, Box<Diagnostic>)) -> (Code, usize, usize) {
+    (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
+}
+
+/// Whether an execution differs from another in numbers that a launch chooses, and in nothing else.
+fn differs(terms: &Terms, one: &Ended, other: &Ended, left: &mut usize) -> bool {
+    *left = left.saturating_sub(one.decided.len());
+    let mut any = false;
+    for (term, value) in &one.decided {
+        if other.decided.get(term).is_some_and(|same| same != value) {
+            any = true;
+            if !launch::is_chosen(terms, *term) {
+                return false;
+            }
+        }
+    }
+    any
+}
+
+/// The stages of the largest ring.
+pub(super) fn most_stages(kernel: &Kernel) -> u32 {
+    let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
+    kernel.shared.iter().map(of_var).max().unwrap_or(1)
+}
