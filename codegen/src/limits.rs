@@ -18,6 +18,18 @@ pub const UNROLLED_TURNS: i128 = 1024;
 /// time grows faster than they do.
 pub const KERNEL_OPERATIONS: u64 = 100_000;
 
+/// The most operations that all instances of a kernel have together: at some 30 microseconds each,
+/// LLVM takes two minutes for so many. The largest kernel of this repository has a million.
+pub const INSTANCES_OPERATIONS: u64 = 40 * KERNEL_OPERATIONS;
+
+/// The most bytes of LLVM IR of a kernel that is optimised in full. Several passes take time in
+/// proportion to the square of a kernel's size: for three times as much some take seven seconds.
+pub const OPTIMISED_BYTES: usize = 1 << 20;
+
+/// The same of a kernel with tensor cores, whose multiplications ptxas serialises unless LLVM
+/// leaves accumulators in registers of their own. The largest of this repository has half as many.
+pub const OPTIMISED_MMA_BYTES: usize = 5 << 20;
+
 /// The most instances that the products of one kernel's attribute make. LLVM compiles each of them
 /// in every build, for which a few lists of ten values would be a mistake.
 pub const PRODUCT_INSTANCES: usize = 256;

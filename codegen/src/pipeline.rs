@@ -2,8 +2,10 @@
 
 use crate::check::protocol::{Budget, Verdict, judge, outline, with_missing_step};
 use crate::check::{self, CheckedKernel, check};
+use crate::diag::mistake::Limits;
 use crate::diag::{Diagnostics, Sink};
 use crate::ir::Kernel;
+use crate::limits::INSTANCES_OPERATIONS;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::parse::names::{self, WordUse};
 use crate::parse::{InstanceAttr, Parsed};
@@ -65,11 +67,20 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     sink.enter(None);
     names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
-    let mut right = QuickSet::default();
+    let (mut right, mut operations) = (QuickSet::default(), 0);
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
+        if operations > INSTANCES_OPERATIONS {
+            return Instance::Refused(Box::new(kernel));
+        }
         sink.enter(kernel.instance.as_deref());
         match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
+            Ok(checked) if is_too_much(&checked, &mut operations) => {
+                sink.enter(None);
+                let kernel = checked.into_kernel();
+                sink.error(Limits::InstancesSize { kernel: kernel.name.clone(), operations }, kernel.span);
+                Instance::Refused(Box::new(kernel))
+            }
             Ok(checked) if is_judged(&checked, hash, rules) => keeps_protocol(checked, &mut right, &mut sink),
             Ok(checked) => Instance::Checked(checked),
             Err(kernel) => Instance::Refused(kernel),
@@ -79,6 +90,13 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     sink.enter(None);
     check::unused(&checked(&instances), &mut sink);
     Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
+}
+
+/// Whether an instance makes a kernel larger than all of its instances may be; counts its
+/// operations.
+fn is_too_much(checked: &CheckedKernel, operations: &mut u64) -> bool {
+    *operations = operations.saturating_add(checked.operations());
+    *operations > INSTANCES_OPERATIONS
 }
 
 /// Whether the protocol of a kernel with this hash is to be judged.

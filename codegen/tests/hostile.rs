@@ -106,6 +106,23 @@ fn what_grows_too_large_is_refused() {
     );
 }
 
+/// Each instance by itself is small enough.
+#[test]
+fn instances_that_are_too_large_together_are_refused() {
+    let instances = |count: usize, turns: u32| {
+        let list: Vec<_> = (0..count).map(|value| value.to_string()).collect();
+        codes(&format!(
+            "#[tma_kernel(threads = 32, instances(V in [{}]))]\n\
+             fn k<const V: u32>(out: Global<u32>) {{\n\
+             for i in unroll(0..{turns}u32) {{ for j in unroll(0..16u32) {{ out.set(i * V, j); }} }}\n}}",
+            list.join(", ")
+        ))
+    };
+    assert_eq!(instances(256, 16), []);
+    assert_eq!(instances(2, 1000), []);
+    assert_eq!(instances(256, 1000), [Code::KernelSize]);
+}
+
 #[test]
 fn functions_that_double_the_kernel_are_refused() {
     let levels = |count: usize, body: &str| {

@@ -69,9 +69,15 @@ pub struct CheckedKernel {
     layout: SharedLayout,
     flights: Flights,
     barriers: Barriers,
+    operations: u64,
 }
 
 impl CheckedKernel {
+    /// How many operations it has when its loops are unrolled.
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -104,7 +110,8 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
     // What is too large to be unrolled is not followed through its turns either.
-    if size::check(&kernel, sink) {
+    let operations = size::check(&kernel, sink);
+    if operations.is_some() {
         unrolled::check(&kernel, sink);
     }
     mma::check(&kernel, sink);
@@ -113,9 +120,10 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     registers::check(&kernel, sink);
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
-    if sink.len() == before {
-        Ok(Box::new(CheckedKernel { kernel, layout, flights, barriers }))
-    } else {
-        Err(Box::new(kernel))
+    match operations {
+        Some(operations) if sink.len() == before => {
+            Ok(Box::new(CheckedKernel { kernel, layout, flights, barriers, operations }))
+        }
+        Some(_) | None => Err(Box::new(kernel)),
     }
 }

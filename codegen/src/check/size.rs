@@ -8,13 +8,14 @@ use crate::diag::mistake::Limits;
 use crate::ir::{Block, Expr, ExprKind, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
-/// Whether the kernel can be unrolled; reports one that is too large for it.
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> bool {
-    let Some(operations) = block(&kernel.body, sink) else { return false };
+/// The operations of a kernel that can be unrolled; reports one that is too large for it.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
+    let operations = block(&kernel.body, sink)?;
     if operations > KERNEL_OPERATIONS {
         sink.error(Limits::KernelSize { kernel: kernel.path(), operations }, kernel.span);
+        return None;
     }
-    operations <= KERNEL_OPERATIONS
+    Some(operations)
 }
 
 /// The operations of a block; none if a loop in it has been refused, so that those around it are

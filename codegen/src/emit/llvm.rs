@@ -15,6 +15,7 @@ use inkwell::targets::{
 
 use crate::backend::BackendError;
 use crate::dump;
+use crate::limits::{OPTIMISED_BYTES, OPTIMISED_MMA_BYTES};
 use crate::lower::keep_apart;
 use crate::target::Target;
 
@@ -46,15 +47,50 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     dump::stage("llvm", Text(&module));
     module.verify().map_err(failed("verify"))?;
 
-    let machine = machine(lowered.target, lowered.ptx_version)?;
+    let effort = Effort::on(&lowered.text);
+    let machine = machine(lowered.target, lowered.ptx_version, effort)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
+    module.run_passes(effort.passes(), &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
     keep_apart(&context, &module)?;
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
     Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())
+}
+
+/// How much LLVM tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// All that makes kernels fast.
+    Full,
+    /// What takes time in proportion to the size of a kernel.
+    Linear,
+}
+
+impl Effort {
+    /// On a module of this text. The time of several passes grows with the square of a kernel's
+    /// size: of straight-line strength reduction, which compares each address with all before it,
+    /// and of those that ask of each value what the conditions before it say, as those of checks
+    /// do.
+    fn on(text: &str) -> Self {
+        let most = if text.contains("wgmma.") { OPTIMISED_MMA_BYTES } else { OPTIMISED_BYTES };
+        if text.len() <= most { Self::Full } else { Self::Linear }
+    }
+
+    fn passes(self) -> &'static str {
+        match self {
+            Self::Full => "default<O3>",
+            Self::Linear => "function(sroa,early-cse,sccp,simplifycfg,early-cse,adce)",
+        }
+    }
+
+    fn level(self) -> OptimizationLevel {
+        match self {
+            Self::Full => OptimizationLevel::Aggressive,
+            Self::Linear => OptimizationLevel::None,
+        }
+    }
 }
 
 /// A module's IR, printed only if it is wanted.
@@ -78,7 +114,7 @@ fn with_directives_only(text: &str) -> String {
 }
 
 /// LLVM's NVPTX back end for `target`, with the features of a PTX version.
-fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> {
+fn machine(target: Target, version: u32, effort: Effort) -> Result<TargetMachine, BackendError> {
     static LLVM: Once = Once::new();
     LLVM.call_once(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
@@ -94,13 +130,12 @@ fn machine(target: Target, version: u32) -> Result<TargetMachine, BackendError> 
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let llvm = LlvmTarget::from_triple(&triple).map_err(|message| refused(message.to_string()))?;
     let features = format!("+ptx{version}");
-    let level = OptimizationLevel::Aggressive;
     let machine = llvm
         .create_target_machine(
             &triple,
             target.name(),
             &features,
-            level,
+            effort.level(),
             RelocMode::Default,
             CodeModel::Default,
         )

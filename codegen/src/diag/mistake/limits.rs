@@ -47,6 +47,8 @@ pub(crate) enum Limits {
     UnrolledSize { turns: u64, body: u64 },
     /// A kernel that is too large.
     KernelSize { kernel: String, operations: u64 },
+    /// Instances with so many operations together, up to the first that is refused.
+    InstancesSize { kernel: String, operations: u64 },
     /// A kernel that is too large while its functions are inlined.
     Growth { labels: u32 },
 }
@@ -215,6 +217,15 @@ impl Limits {
                 );
                 Text::new(Code::KernelSize, message)
                     .help("unroll fewer loops, call device functions in loops, or make several kernels of it")
+            }
+            Self::InstancesSize { kernel, operations } => {
+                let message = format!(
+                    "the instances of `{kernel}` are too large: {operations} operations up to here; all of them may \
+                     have {}",
+                    limits::INSTANCES_OPERATIONS
+                );
+                Text::new(Code::KernelSize, message)
+                    .help("list fewer instances, unroll fewer loops, or make several kernels of it")
             }
             Self::Growth { labels } => {
                 let message = format!(
