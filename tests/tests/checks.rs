@@ -186,6 +186,49 @@ fn what_is_right_passes_the_tests() {
     assert_eq!(run(&kernel("", guarded), Checks::On, &[7, 2]), Ok(1));
 }
 
+/// Four rows of 2^30 words are 2^32, which wraps to 0: row 0 is there, and is not what is meant.
+#[test]
+fn an_index_that_wraps_is_out_of_bounds() {
+    const ARRAY: &str = "let a: SharedArray<u64, 4> = shared(); a.set(0, words.get(0));";
+    let row_and_stride = "let row = words.get(0) as u32; let stride = words.get(1) as u32;";
+    let wraps = [
+        ("", "words.get(row * stride)", "`words`"),
+        ("", "words.get(row * stride + 1 - 1)", "`words`"),
+        ("", "words.get((row * stride) as u64)", "`words`"),
+        ("", "words.get(row << 30)", "`words`"),
+        ("", "words.get(row as i32 * stride as i32)", "`words`"),
+        ("", "words.get_vec::<2>(row * stride)[0]", "`words`"),
+        ("let at = row * stride;", "words.get(at)", "`words`"),
+        ("let at = row * stride; let next = at + 0 * row;", "words.get(next)", "`words`"),
+        (ARRAY, "a.get(row * stride)", "`a`, 4 elements"),
+        ("let at = row as u8 * 64;", "words.get(at as u32)", "`words`"),
+    ];
+    for (before, read, what) in wraps {
+        let source = kernel("", &format!("{row_and_stride} {before} out.set(0, {read});"));
+        let said = run(&source, Checks::On, &[4, 1 << 30]).expect_err(read);
+        assert!(said.contains(&format!("{FILE}:3:")), "{read}\n{said}");
+        assert!(said.contains("out of bounds of") && said.contains(what), "{read}\n{said}");
+        assert_eq!(run(&source, Checks::Off, &[4, 1 << 30]).map(|word| word % 2), Ok(0), "{read}");
+    }
+    // What comes back into its type is the index that is meant, and what is meant to wrap may.
+    for read in [
+        "words.get(row - 5 + 1)",
+        "words.get((row * stride) % 2)",
+        "words.get((row * stride + 1) & 1)",
+        "words.get((row * stride >> 31) as u64)",
+    ] {
+        for checks in [Checks::On, Checks::Off] {
+            let source = kernel("", &format!("{row_and_stride} out.set(0, {read});"));
+            assert!(run(&source, checks, &[4, 1 << 30]).is_ok(), "{read}");
+        }
+    }
+    // Below zero there is nothing in any build.
+    for checks in [Checks::On, Checks::Off] {
+        let source = kernel("", &format!("{row_and_stride} out.set(0, words.get(row - stride));"));
+        assert!(run(&source, checks, &[4, 1 << 30]).is_err());
+    }
+}
+
 #[test]
 fn arithmetic_wraps_in_every_build() {
     let body = "out.set(0, ((words.get(0) as u8 + words.get(1) as u8) << words.get(2) as u32) as u64);";

@@ -7,16 +7,23 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
 
 use super::types::Class;
-use super::{Cx, Lower, print};
+use super::{Cx, Lower, exact, print};
 use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, ExprKind, Scalar, Span};
 use crate::limits::WARP_THREADS;
 
-/// Goes on only if `index` is one of the `len` of `thing`, which are `what`: `elements`. A negative
-/// index is none.
-pub(super) fn index<'c>(
+/// The value of an index. Goes on only if it is [within](within) a thing.
+pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, thing: (&Expr, u32, &str)) -> Lower<IntValue<'c>> {
+    let found = exact::index(cx, index)?;
+    within(cx, found, thing, index.span)?;
+    Ok(found.0)
+}
+
+/// Goes on only if an index is one of the `len` of `thing`, which are `what`: `elements`. A
+/// negative index is none, and neither is one whose arithmetic has wrapped.
+pub(super) fn within<'c>(
     cx: &mut Cx<'c, '_>,
-    index: IntValue<'c>,
+    (index, same): (IntValue<'c>, Option<IntValue<'c>>),
     (thing, len, what): (&Expr, u32, &str),
     span: Span,
 ) -> Lower<()> {
@@ -25,6 +32,7 @@ pub(super) fn index<'c>(
     }
     let end = index.get_type().const_int(len.into(), false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
+    let inside = exact::and(cx, inside, same)?;
     let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
     print::assert(cx, inside, &message, span)
 }

@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::pointer;
-use super::{Cx, Lower, expr, memory, nvvm, print, tma};
+use super::{Cx, Lower, exact, expr, memory, nvvm, print, tma};
 use crate::backend::BackendError;
 use crate::ir::{BulkCopy, CopyKind, Expr, Multicast, ParamId, RemoteCopy, Scalar, Span};
 use crate::limits::BULK_BYTES;
@@ -20,15 +20,33 @@ struct Range<'c> {
     /// How many elements, 64 bits.
     count: IntValue<'c>,
     element: Scalar,
+    /// Whether neither has wrapped, where they can.
+    same: Option<IntValue<'c>>,
     /// For messages of the kernel.
     span: Span,
+}
+
+/// Computes the first element of a copy, and how many there are.
+fn range<'c>(
+    cx: &mut Cx<'c, '_>,
+    (index, count): (&Expr, &Expr),
+    element: Scalar,
+    span: Span,
+) -> Lower<Range<'c>> {
+    let (index, same_index) = exact::widened_index(cx, index)?;
+    let (count, same_count) = exact::widened_index(cx, count)?;
+    let same = match (same_index, same_count) {
+        (Some(a), Some(b)) => Some(cx.builder.build_and(a, b, "")?),
+        (one, other) => one.or(other),
+    };
+    Ok(Range { index, count, element, same, span })
 }
 
 /// Lowers a copy between global and shared memory.
 pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()> {
     let BulkCopy { global, index, count, hint, kind } = copy;
     let (address, len, element) = memory::slice(cx, *global)?;
-    let range = Range { index: expr::widened(cx, index)?, count: expr::widened(cx, count)?, element, span };
+    let range = range(cx, (index, count), element, span)?;
     within_global(cx, &range, *global, len)?;
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
@@ -78,7 +96,7 @@ pub(super) fn remote(cx: &mut Cx<'_, '_>, copy: &RemoteCopy, span: Span) -> Lowe
     let Some((element, _)) = from.ty.sequence() else {
         return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", from.ty)));
     };
-    let range = Range { index: expr::widened(cx, at)?, count: expr::widened(cx, count)?, element, span };
+    let range = range(cx, (at, count), element, span)?;
     if cx.checked {
         whole_units(cx, &range, range.count, "the count of a bulk copy")?;
     }
@@ -108,6 +126,7 @@ fn within_global<'c>(
     let last = cx.builder.build_int_sub(len, range.count, "")?;
     let early = cx.builder.build_int_compare(IntPredicate::ULE, range.index, last, "")?;
     let inside = cx.builder.build_and(few, early, "")?;
+    let inside = exact::and(cx, inside, range.same)?;
     print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.span)?;
     if cx.checked {
         let what = format!("the index of a bulk copy of `{name}`");
@@ -130,10 +149,12 @@ fn shared_address<'c>(
     };
     let base = expr::value(cx, array).and_then(pointer)?;
     // Both are of 32 bits: the sum of 64 does not wrap.
-    let at = expr::widened(cx, at)?;
+    let (at, same) = exact::widened_index(cx, at)?;
     let end = cx.builder.build_int_add(at, range.count, "")?;
     let len = cx.context.i64_type().const_int(len, false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, end, len, "")?;
+    let inside = exact::and(cx, inside, same)?;
+    let inside = exact::and(cx, inside, range.same)?;
     print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.span)?;
     if cx.checked {
         whole_units(cx, range, at, "the place of a bulk copy in shared memory")?;

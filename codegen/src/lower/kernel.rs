@@ -9,7 +9,7 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, NewSums, debug, memory, place, sync};
+use super::{Cx, Lower, NewSums, debug, exact, memory, place, sync};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
@@ -65,6 +65,7 @@ pub(super) fn declare<'c, 'k>(
         halves_apart: place::takes_halves_apart(kernel),
         new_sums: NewSums::Stay,
         checked: checks.apply_to(kernel),
+        variables: exact::Variables::of(&kernel.body),
         builder,
         allocas,
         kernel: checked,

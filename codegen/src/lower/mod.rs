@@ -4,7 +4,7 @@
 //! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
 //! * [`expr`], [`arith`] and [`cast`]: values.
 //! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
-//!   [`bounds`]: tests of indices and divisors.
+//!   [`bounds`]: tests of indices and divisors; [`exact`]: whether an index has wrapped.
 //! * [`cluster`]: other blocks of the cluster, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in
 //!   [`nvvm`], the one table of what LLVM IR has no operation for.
@@ -30,6 +30,7 @@ mod cluster;
 mod control;
 mod debug;
 mod descriptor;
+mod exact;
 mod expr;
 mod kernel;
 mod memory;
@@ -128,6 +129,8 @@ struct Cx<'c, 'k> {
     new_sums: NewSums,
     /// Whether the kernel tests what Rust's debug builds test.
     checked: bool,
+    /// What is known of variables, if it does.
+    variables: exact::Variables<'c>,
     /// Stands where the next instruction goes.
     builder: Builder<'c>,
     /// Stands at the end of the entry block, which holds every `alloca` and nothing else.

@@ -4,7 +4,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{AggregateValueEnum, BasicValueEnum, InstructionValue, IntValue, PointerValue};
 
 use super::types::int;
-use super::{Cx, Lower, bounds, expr};
+use super::{Cx, Lower, bounds, exact, expr};
 use crate::backend::BackendError;
 use crate::ir::{Expr, ExprKind, Kernel, LocalId, Scalar, StmtKind, Type, visit};
 
@@ -49,7 +49,7 @@ pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'
 /// `local[index]… = value`.
 pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value: &Expr) -> Lower<()> {
     let value_span = value.span;
-    let value = expr::value(cx, value)?;
+    let value = if index.is_empty() { exact::assigned(cx, local, value)? } else { expr::value(cx, value)? };
     let mut place = home(cx, local)?;
     let ty = cx.kernel.kernel().local(local).ty.clone();
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };
@@ -151,9 +151,7 @@ fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValu
     let Some((_, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
     };
-    let at = expr::int_value(cx, index)?;
-    bounds::index(cx, at, (array, len, "elements"), index.span)?;
-    Ok(at)
+    bounds::index(cx, index, (array, len, "elements"))
 }
 
 /// Whether two elements share a register, as those of an accumulator of `f16` do.

@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, pointer};
 use super::vector::{self, Vector};
-use super::{Cx, Lower, bounds, expr, memory, place};
+use super::{Cx, Lower, bounds, exact, expr, memory, place};
 use crate::backend::BackendError;
 use crate::check::layout;
 use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
@@ -63,10 +63,15 @@ fn coordinates<'c>(
     ty: &TileType,
     at: &[Expr],
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let values = expr::values(cx, at)?;
-    for (dimension, (&value, (at, &extent))) in values.iter().zip(at.iter().zip(&ty.extents)).enumerate() {
+    let mut indices = vec![];
+    for at in at {
+        indices.push((exact::index(cx, at)?, at.span));
+    }
+    let mut values = vec![];
+    for (dimension, ((index, span), &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
         let what = format!("along dimension {dimension}");
-        bounds::index(cx, int(value)?, (tile, extent, &what), at.span)?;
+        bounds::within(cx, index, (tile, extent, &what), span)?;
+        values.push(index.0.into());
     }
     Ok(values)
 }
@@ -150,9 +155,7 @@ pub(super) fn stage<'c>(
     let Type::Stages(thing, len) = stages.ty.local() else {
         return Err(BackendError::Unchecked(format!("a stage of type `{}`", stages.ty)));
     };
-    let span = index.span;
-    let index = expr::int_value(cx, index)?;
-    bounds::index(cx, index, (stages, *len, "stages"), span)?;
+    let index = bounds::index(cx, index, (stages, *len, "stages"))?;
     let stride = cx.u32_const(u32::try_from(layout::stride(thing)).unwrap_or(u32::MAX));
     let offset = cx.builder.build_int_mul(index, stride, "")?;
     byte_offset(cx, base, offset)

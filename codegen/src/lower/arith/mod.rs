@@ -65,7 +65,8 @@ pub(super) fn binary<'c>(
     }
 }
 
-fn integer<'c>(
+/// An operation on integers, or on truth values; no shift.
+pub(super) fn integer<'c>(
     cx: &Cx<'c, '_>,
     op: BinaryOp,
     signed: bool,

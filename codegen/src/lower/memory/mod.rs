@@ -8,7 +8,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, bounds, expr, nvvm, place, print};
+use super::{Cx, Lower, bounds, exact, expr, nvvm, place, print};
 use crate::backend::BackendError;
 use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};
 
@@ -113,8 +113,7 @@ fn shared_address<'c>(
         return Err(BackendError::Unchecked(format!("a shared array of type `{}`", array.ty)));
     };
     let base = expr::value(cx, array).and_then(pointer)?;
-    let at = expr::int_value(cx, index)?;
-    bounds::index(cx, at, (array, len, "elements"), index.span)?;
+    let at = bounds::index(cx, index, (array, len, "elements"))?;
     if let Some(vector) = vector {
         vector::check_multiple(cx, at, vector, ("a shared array", index.span))?;
     }
@@ -162,7 +161,7 @@ pub(super) fn global_address<'c>(
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let span = index.span;
-    let index = expr::widened(cx, index)?;
+    let index = exact::widened_index(cx, index)?;
     checked_address(cx, global, index, span)
 }
 
@@ -175,7 +174,7 @@ fn global_addresses<'c>(
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let Some(vector) = vector else { return global_address(cx, global, index) };
     let span = index.span;
-    let index = expr::widened(cx, index)?;
+    let (index, same) = exact::widened_index(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
     // How many elements may be the first of a vector; none of a slice that is shorter.
@@ -184,21 +183,24 @@ fn global_addresses<'c>(
     let args = [len.into(), wide.const_int(others, false).into()];
     let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
+    let inside = exact::and(cx, inside, same)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
     vector::check_multiple(cx, index, vector, (&format!("`{name}`"), span))?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-/// As [`global_address`], of an index of 64 bits; `span` is what a trap names.
+/// As [`global_address`], of an index of 64 bits, and of whether it has not wrapped, if it can;
+/// `span` is what a trap names.
 pub(super) fn checked_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
-    index: IntValue<'c>,
+    (index, same): (IntValue<'c>, Option<IntValue<'c>>),
     span: Span,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;
     let name = &cx.kernel.kernel().param(global).name;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
+    let inside = exact::and(cx, inside, same)?;
     print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
