@@ -191,6 +191,28 @@ fn what_is_changed_is_checked_where_it_is_used() {
     );
 }
 
+/// A row that ends within 16 bytes: loads are exact to the element, stores write all 16.
+#[test]
+fn stores_through_a_changed_map_keep_to_its_rows() {
+    let with = |columns: u32, through: &str| {
+        let rows = "tensormap.replace.tile.global_dim.b1024.b32 [%rd5], 1, 6;";
+        let both = format!("{rows}\n    tensormap.replace.tile.global_dim.b1024.b32 [%rd5], 0, {columns};");
+        let store = format!("tile.bulk_group [{through}, {{0, 0}}]");
+        let ptx = REPLACE.replace(rows, &both).replace("tile.bulk_group [%rd6, {0, 0}]", &store);
+        assert!(ptx.contains(&both) && ptx.contains(&store), "the kernel has other lines");
+        ptx
+    };
+    for seed in 0..4 {
+        assert_eq!(run_replace(&with(16, "%rd3"), seed).0, [], "seed {seed}");
+        assert_eq!(run_replace(&with(13, "%rd6"), seed).0, [], "seed {seed}");
+        let (found, _) = run_replace(&with(13, "%rd3"), seed);
+        assert!(
+            matches!(&found[..], [(FindingKind::OutOfBounds, text)] if text.contains("rows of 26 bytes")),
+            "seed {seed}: {found:?}"
+        );
+    }
+}
+
 #[test]
 fn what_is_no_map_cannot_be_changed() {
     let garbage = "st.shared.b32 [map], %r0; tensormap.replace.tile.rank.shared::cta.b1024.b32 [map], 1;";

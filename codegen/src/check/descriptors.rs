@@ -4,7 +4,7 @@
 use super::operations::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake;
-use crate::ir::{Expr, MapEdit, Type};
+use crate::ir::{CopyKind, Expr, ExprKind, Kernel, MapEdit, ParamId, StmtKind, Type, visit};
 use crate::limits::BULK_BYTES;
 
 /// What every stride is below, in bytes.
@@ -23,6 +23,13 @@ pub(super) fn edit(rules: &Rules<'_>, map: &Expr, edit: &MapEdit, sink: &mut Sin
         MapEdit::Extent { extent, .. } if extent.as_int() == Some(0) => {
             sink.error(mistake::Copy::MapExtent, extent.span);
         }
+        MapEdit::Extent { dimension, extent } if *dimension as usize + 1 == tile.rank() => {
+            let (element, unit) = (tile.element, BULK_BYTES / tile.element.bytes());
+            let more = (variables.of(extent).bits % u64::from(unit)) as u32;
+            if more != 0 && is_stored_through(rules.kernel, map, *dimension) {
+                sink.error(mistake::Copy::MapRow { element, unit, more }, extent.span);
+            }
+        }
         MapEdit::Stride { bytes, .. } => {
             let whole = variables.of(bytes).bits.is_multiple_of(u64::from(BULK_BYTES));
             if !whole || bytes.as_int().is_some_and(|bytes| bytes >= STRIDE_LIMIT) {
@@ -31,4 +38,30 @@ pub(super) fn edit(rules: &Rules<'_>, map: &Expr, edit: &MapEdit, sink: &mut Sin
         }
         MapEdit::CopyFrom { .. } | MapEdit::Extent { .. } | MapEdit::Publish { .. } => {}
     }
+}
+
+/// Whether the kernel stores through a map whose innermost extent it sets once: through a parameter
+/// that it publishes no other map in.
+fn is_stored_through(kernel: &Kernel, map: &Expr, innermost: u32) -> bool {
+    let id = |map: &Expr| if let ExprKind::Shared(id) = map.kind { Some(id) } else { None };
+    let Some(own) = id(map) else { return false };
+    let (mut set, mut published, mut stored) = (0, vec![], vec![]);
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::EditMap { map, edit } = &stmt.kind {
+            if let MapEdit::Publish { maps, .. } = edit {
+                published.push((*maps, id(map)));
+            } else if let MapEdit::Extent { dimension, .. } = edit {
+                set += u32::from(id(map) == Some(own) && *dimension == innermost);
+            }
+        } else if let StmtKind::TileCopy(copy) = &stmt.kind
+            && matches!(copy.kind, CopyKind::Store { .. } | CopyKind::Reduce { .. })
+        {
+            stored.push(copy.map.param);
+        }
+    });
+    let is_own = |param: &ParamId| {
+        let mut maps = published.iter().filter(|(to, _)| to == param).peekable();
+        maps.peek().is_some() && maps.all(|(_, from)| *from == Some(own))
+    };
+    set == 1 && stored.iter().any(is_own)
 }

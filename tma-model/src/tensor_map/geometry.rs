@@ -68,6 +68,15 @@ impl TensorMap {
         self.interleave.slice().unwrap_or(self.element.bytes())
     }
 
+    /// Bytes of a row of the tensor, if that is no multiple of 16 bytes. Loads are exact to the
+    /// element, but a store through such a map writes the rest of the unit that a row ends in.
+    ///
+    /// Undocumented: on an H200 with driver 580 a row of 5 bytes is stored as 16, one of 37 as 48.
+    pub fn ragged_row(&self) -> Option<u64> {
+        let bytes = self.extents.first()? * u64::from(self.inner_bytes());
+        (!bytes.is_multiple_of(BOX_INNER_BYTES)).then_some(bytes)
+    }
+
     /// Bytes of a row of the tile: of the box, or of a pixel.
     #[inline]
     pub fn row_bytes(&self) -> u32 {

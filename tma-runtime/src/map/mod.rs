@@ -25,7 +25,7 @@ use columns::columns;
 pub use descriptor::Descriptor;
 use faults::{map_error, tile_error};
 use overlap::overlap;
-use tma_model::limits::{BOX_INNER_BYTES, IM2COL_RANKS, tensor_alignment};
+use tma_model::limits::{IM2COL_RANKS, tensor_alignment};
 
 /// The parameters of a tensor map, in the hardware's order, and how it uses the L2 cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,10 +141,7 @@ fn can_be_written(
     map: &TensorMap,
     may_overlap: bool,
 ) -> Result<(), MapError> {
-    // Loads clip at a tensor's last element; stores do not. This is undocumented: on an H200 with
-    // driver 580 a row of 5 bytes is stored as 16, and one of 37 as 48.
-    let bytes = map.extents[0] * u64::from(map.inner_bytes());
-    if !bytes.is_multiple_of(BOX_INNER_BYTES) {
+    if let Some(bytes) = map.ragged_row() {
         return Err(MapError::StoreRowBytes { tensor, bytes });
     }
     if let Mode::Im2col { lower, upper, .. } = &map.mode {

@@ -45,6 +45,8 @@ pub(crate) enum Copy {
     MapAddress { element: Scalar },
     /// A tensor without elements.
     MapExtent,
+    /// A row that a store goes beyond, of this many elements more than a multiple of so many.
+    MapRow { element: Scalar, unit: u32, more: u32 },
     /// A stride that no tensor map has.
     MapStride,
     /// A dimension that a map's field is not there for: they are below `end`.
@@ -164,6 +166,15 @@ impl Copy {
             Self::MapExtent => {
                 Text::new(Code::MapField, "a tensor has at least one element along each dimension")
                     .help("do not copy by a map of a tensor without elements")
+            }
+            Self::MapRow { element, unit, more } => {
+                let message = format!(
+                    "stores through this map write beyond its rows: they write whole units of 16 bytes, and a row \
+                     ends {more} after a multiple of {unit}"
+                );
+                Text::new(Code::MapField, message).help(format!(
+                    "make rows a multiple of {unit} elements of `{element}`, or only load through the map"
+                ))
             }
             Self::MapStride => Text::new(Code::MapField, "a stride is a multiple of 16 bytes, below 2^40")
                 .help("a stride is in bytes: elements times the element's size"),

@@ -16,8 +16,8 @@ use crate::machine::memory::{Extent, OutgoingCopy, SharedPlace};
 use crate::machine::types::{
     Action, Actor, BulkAction, BulkCopy, Combination, Pointer, RemoteStore, Space, TensorAction, TensorCopy,
 };
-use crate::report::{FindingKind, Stop};
-use crate::tensor_map::UNIT;
+use crate::report::{Finding, FindingKind, Stop};
+use crate::tensor_map::{TensorMap, UNIT};
 
 /// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor",
 /// which asks for 128 bytes.
@@ -57,6 +57,7 @@ impl Machine {
         if let Err(refusal) = refusal::check(copy, &map) {
             return self.illegal(action, refusal.message, refusal.help);
         }
+        self.check_rows(action, copy, &map);
         self.diagnostics.note_outside(action, copy, &map);
         let bytes = map.tile_bytes();
         let extent = Extent { bytes, align: TILE_ALIGNMENT };
@@ -89,6 +90,28 @@ impl Machine {
                 self.store_async(issuer, CopyKind::TensorReduce, units(place.at), combination);
                 Ok(())
             }
+        }
+    }
+
+    /// Finds stores through a map in global memory that write beyond the rows of its tensor. A map
+    /// in the parameters comes from the host, where the runtime refuses such a one (TMA0518).
+    fn check_rows(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
+        let stores = match copy.action {
+            TensorAction::Store { .. } | TensorAction::Reduce { .. } => true,
+            TensorAction::Load { .. } | TensorAction::Prefetch => false,
+        };
+        if !stores || copy.descriptor.is_none() {
+            return;
+        }
+        if let Some(bytes) = map.ragged_row() {
+            let message = format!(
+                "a store through a map with rows of {bytes} bytes, which writes whole units of {UNIT} bytes: beyond the row"
+            );
+            let party = self.diagnostics.party(action);
+            let finding = Finding::new(FindingKind::OutOfBounds, message)
+                .with(party)
+                .help("make the innermost extent a multiple of 16 bytes, or only load through the map");
+            self.report(finding);
         }
     }
 
