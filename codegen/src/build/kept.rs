@@ -143,7 +143,7 @@ pub(super) fn is_in(package: &Path) -> bool {
 ///
 /// Why there is none.
 pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
-    let Ok(text) = fs::read_to_string(subject.path()) else {
+    let Some(text) = read(&subject.path()) else {
         return Err(if has_earlier(subject) { Why::Changed } else { Why::Absent });
     };
     let (header, ptx) = text.split_once('\n').ok_or(Why::Damaged)?;
@@ -160,6 +160,12 @@ pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
         return Err(Why::OtherGenerator { found: version.to_owned() });
     }
     reuse::moved(ptx, line, subject.line).ok_or(Why::Moved)
+}
+
+/// The text of a kept file. A checkout may have turned its ends of lines into those of Windows, as
+/// git does with `core.autocrlf`: they are no part of the text.
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().map(store::with_unix_lines)
 }
 
 /// Whether launchers of one version take PTX of another: releases that cargo takes for compatible
@@ -197,7 +203,7 @@ pub(super) fn write(subject: Subject<'_>, compiled: &str) -> Result<(), BuildErr
     let folder = subject.package.join(FOLDER);
     fs::create_dir_all(&folder).map_err(file_error(&folder))?;
     let text = subject.mark(compiled);
-    if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+    if read(&path).as_deref() != Some(&text) {
         store::write(&path, &text).map_err(file_error(&path))?;
     }
     Ok(())
@@ -279,6 +285,26 @@ mod tests {
         assert_eq!(take(package.subject(file, 13)), Ok(moved.clone()));
         assert_eq!(check(package.subject(file, 13), &moved), Ok(()));
         assert_eq!(check(package.subject(file, 13), &moved.replace("ret", "exit")), Err(Why::Differs));
+    }
+
+    /// As git leaves it on Windows with `core.autocrlf`.
+    #[test]
+    fn the_ends_of_lines_are_no_part_of_what_is_kept() {
+        let package = Package::new("lines");
+        let file = "tma/add-00.ptx";
+        let subject = package.subject(file, 10);
+        write(subject, PTX).unwrap();
+        let text = fs::read_to_string(subject.path()).unwrap().replace('\n', "\r\n");
+        fs::write(subject.path(), &text).unwrap();
+        assert_eq!(take(subject), Ok(PTX.to_owned()));
+        assert_eq!(check(subject, PTX), Ok(()));
+        assert_eq!(gone(&package.0, &BTreeSet::new()).unwrap().len(), 1);
+        // It says the same: `--keep` does not touch it.
+        write(subject, PTX).unwrap();
+        assert_eq!(fs::read_to_string(subject.path()).unwrap(), text);
+        // A carriage return alone is damage.
+        fs::write(subject.path(), text.replace("ret", "\rret")).unwrap();
+        assert_eq!(take(subject), Err(Why::Damaged));
     }
 
     #[test]

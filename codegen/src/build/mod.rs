@@ -201,6 +201,7 @@ impl Build {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // What is not Rust, rustc reports.
             let Ok(text) = String::from_utf8(bytes) else { continue };
+            let text = store::with_unix_lines(text);
             let shown = path.strip_prefix(package).unwrap_or(&path);
             run.take_file(&text, shown, packages)?;
         }

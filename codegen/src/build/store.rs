@@ -15,6 +15,12 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
+/// A text whose lines end as on Unix. A checkout may end them as on Windows, as git does with
+/// `core.autocrlf`; rustc does the same with what it reads.
+pub(super) fn with_unix_lines(text: String) -> String {
+    if text.contains('\r') { text.replace("\r\n", "\n") } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
