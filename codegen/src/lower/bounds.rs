@@ -12,26 +12,33 @@ use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, ExprKind, Scalar, Span};
 use crate::limits::WARP_THREADS;
 
+/// An index that was computed.
+pub(super) struct Index<'c> {
+    pub(super) value: IntValue<'c>,
+    /// Whether its arithmetic has not wrapped, if it can.
+    pub(super) same: Option<IntValue<'c>>,
+    pub(super) span: Span,
+}
+
 /// The value of an index. Goes on only if it is [within](within) a thing.
 pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, thing: (&Expr, u32, &str)) -> Lower<IntValue<'c>> {
-    let found = exact::index(cx, index)?;
-    within(cx, found, thing, index.span)?;
-    Ok(found.0)
+    let (value, same) = exact::index(cx, index)?;
+    within(cx, Index { value, same, span: index.span }, thing)?;
+    Ok(value)
 }
 
 /// Goes on only if an index is one of the `len` of `thing`, which are `what`: `elements`. A
 /// negative index is none, and neither is one whose arithmetic has wrapped.
 pub(super) fn within<'c>(
     cx: &mut Cx<'c, '_>,
-    (index, same): (IntValue<'c>, Option<IntValue<'c>>),
+    Index { value, same, span }: Index<'c>,
     (thing, len, what): (&Expr, u32, &str),
-    span: Span,
 ) -> Lower<()> {
-    if !cx.checked || index.is_const() {
+    if !cx.checked || value.is_const() {
         return Ok(());
     }
-    let end = index.get_type().const_int(len.into(), false);
-    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
+    let end = value.get_type().const_int(len.into(), false);
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, value, end, "")?;
     let inside = exact::and(cx, inside, same)?;
     let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
     print::assert(cx, inside, &message, span)

@@ -65,13 +65,14 @@ fn coordinates<'c>(
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let mut indices = vec![];
     for at in at {
-        indices.push((exact::index(cx, at)?, at.span));
+        let (value, same) = exact::index(cx, at)?;
+        indices.push(bounds::Index { value, same, span: at.span });
     }
     let mut values = vec![];
-    for (dimension, ((index, span), &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
+    for (dimension, (index, &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
         let what = format!("along dimension {dimension}");
-        bounds::within(cx, index, (tile, extent, &what), span)?;
-        values.push(index.0.into());
+        values.push(index.value.into());
+        bounds::within(cx, index, (tile, extent, &what))?;
     }
     Ok(values)
 }

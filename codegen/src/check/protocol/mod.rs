@@ -11,14 +11,12 @@
 //! | `memory` | accesses to shared memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
-//! | `explore`, `results` | all worlds of a kernel, and what follows from them |
-//! | `allowance` | how much is looked at |
+//! | `explore` | all worlds of a kernel, how much is looked at, and what follows |
 //! | `repair` | the step that a wrong kernel lacks |
 //! | `outline` | what instances have in common that are right together |
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
-mod allowance;
 mod banks;
 mod barriers;
 mod choices;
@@ -39,7 +37,6 @@ mod memory;
 mod outline;
 mod proof;
 mod repair;
-mod results;
 mod run;
 mod slice;
 mod state;

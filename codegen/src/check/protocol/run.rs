@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
-use super::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::banks::Banks;
 use super::choices::Choices;
 use super::code::{Ends, Op, Steps};
+use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;

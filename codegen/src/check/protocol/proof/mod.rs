@@ -25,8 +25,8 @@ use tma_model::sync::Acquirer;
 
 pub(super) use self::size::size;
 pub(super) use self::statics::Statics;
-use super::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
 use super::choices::Choices;
+use super::explore::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
 use super::facts::Facts;
 use super::lanes::Lanes;
 use super::run::{Input, Run, Step, Stop, Went};

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::launch;
-use super::run::Input;
-use super::term::{Term, Terms};
-use crate::diag::{Code, Diagnostic};
+use crate::check::protocol::launch;
+use crate::check::protocol::run::Input;
+use crate::check::protocol::term::{Term, Terms};
+use crate::diag::Diagnostic;
 use crate::ir::{Kernel, SharedVar, Span, Type};
 use crate::quick::QuickMap;
 
@@ -16,16 +16,16 @@ const MOST_COMPARED: usize = 1 << 24;
 const OF_A_DIAGNOSTIC: usize = 4096;
 
 /// How an execution ended, and what it had decided.
-pub(super) struct Ended {
-    pub(super) turns: u32,
+pub(in crate::check::protocol) struct Ended {
+    pub(in crate::check::protocol) turns: u32,
     /// The fewest turns of a loop that has ended.
-    pub(super) fewest: Option<u32>,
-    pub(super) decided: QuickMap<Term, bool>,
+    pub(in crate::check::protocol) fewest: Option<u32>,
+    pub(in crate::check::protocol) decided: QuickMap<Term, bool>,
 }
 
 impl Ended {
     /// Whether all its loops took more turns than these: no launch is meant to be left out by that.
-    pub(super) fn is_typical(&self, most: u32) -> bool {
+    pub(in crate::check::protocol) fn is_typical(&self, most: u32) -> bool {
         self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
     }
 
@@ -36,14 +36,14 @@ impl Ended {
 
 /// The decisions that an execution begins with: those of another one, and the opposite of the next.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Path {
+pub(in crate::check::protocol) struct Path {
     taken: Rc<[bool]>,
     /// The decision that is another one; none at the first execution.
     other: Option<usize>,
 }
 
 impl Path {
-    pub(super) fn decisions(&self) -> Vec<bool> {
+    pub(in crate::check::protocol) fn decisions(&self) -> Vec<bool> {
         let Some(other) = self.other else { return vec![] };
         self.taken[..other].iter().copied().chain([true]).collect()
     }
@@ -51,55 +51,55 @@ impl Path {
 
 /// The executions of a kernel in clusters of one size.
 #[derive(Default)]
-pub(super) struct Results {
+pub(in crate::check::protocol) struct Results {
     passed: Vec<Ended>,
     failed: Vec<(Ended, Box<Diagnostic>)>,
     /// Free decisions of the execution that was followed last, and its turns.
-    pub(super) taken: Vec<bool>,
-    pub(super) turns: u32,
+    pub(in crate::check::protocol) taken: Vec<bool>,
+    pub(in crate::check::protocol) turns: u32,
     /// Whether the last execution ended before its end.
-    pub(super) is_unknown: bool,
+    pub(in crate::check::protocol) is_unknown: bool,
     /// Whether one with as many turns of its loops as go around every ring was followed.
-    pub(super) is_typical: bool,
+    pub(in crate::check::protocol) is_typical: bool,
     /// The memory that these take, in bytes, without the decisions that are still open.
     held: usize,
     /// How many decisions are still open.
-    pub(super) open: usize,
+    pub(in crate::check::protocol) open: usize,
 }
 
 /// What is said of all executions.
 #[derive(Default)]
-pub(super) struct Outcome {
-    pub(super) broken: Option<Box<Diagnostic>>,
+pub(in crate::check::protocol) struct Outcome {
+    pub(in crate::check::protocol) broken: Option<Box<Diagnostic>>,
     /// What goes wrong for some launches, and not for others of the same kind.
-    pub(super) doubts: Vec<Span>,
+    pub(in crate::check::protocol) doubts: Vec<Span>,
 }
 
 impl Results {
     /// An execution has ended, and nothing was wrong.
-    pub(super) fn pass(&mut self, ended: Ended) {
+    pub(in crate::check::protocol) fn pass(&mut self, ended: Ended) {
         self.held += ended.bytes();
         self.passed.push(ended);
     }
 
     /// Something was wrong in an execution.
-    pub(super) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
+    pub(in crate::check::protocol) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
         self.held += ended.bytes() + OF_A_DIAGNOSTIC;
         self.failed.push((ended, diagnostic));
     }
 
     /// Whether all executions failed, and there were any.
-    pub(super) fn all_failed(&self) -> bool {
+    pub(in crate::check::protocol) fn all_failed(&self) -> bool {
         self.passed.is_empty() && !self.failed.is_empty()
     }
 
     /// The memory that is held, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::check::protocol) fn bytes(&self) -> u64 {
         (self.held + self.open * size_of::<Path>()) as u64
     }
 
     /// Those that differ from the last execution in a decision after the first `known`.
-    pub(super) fn others(&mut self, known: usize) -> impl Iterator<Item = Path> + use<> {
+    pub(in crate::check::protocol) fn others(&mut self, known: usize) -> impl Iterator<Item = Path> + use<> {
         let taken: Rc<[bool]> = Rc::from(self.taken.as_slice());
         self.held += taken.len();
         (known..taken.len()).map(move |other| Path { taken: Rc::clone(&taken), other: Some(other) })
@@ -107,7 +107,7 @@ impl Results {
 
     /// What is certainly wrong: not only for launches that a kernel may well never get, such as
     /// those with no turn of a loop.
-    pub(super) fn outcome(mut self, input: &Input<'_>, terms: &Terms) -> Outcome {
+    pub(in crate::check::protocol) fn outcome(mut self, input: &Input<'_>, terms: &Terms) -> Outcome {
         let most = most_stages(input.kernel.kernel()) + 1;
         let excused = self.excused(terms);
         let places_excused: BTreeSet<_> = self
@@ -157,7 +157,7 @@ impl Results {
 }
 
 /// Which mistake a diagnostic is about.
-fn place((_, diagnostic): &(Ended, Box<Diagnostic>)) -> (Code, usize, usize) {
+fn place((_, diagnostic): &(Ended, Box<Diagnostic>)) -> impl Ord + use<> {
     (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
 }
 
@@ -177,7 +177,7 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended, left: &mut usize) -> bool 
 }
 
 /// The stages of the largest ring.
-pub(super) fn most_stages(kernel: &Kernel) -> u32 {
+pub(in crate::check::protocol) fn most_stages(kernel: &Kernel) -> u32 {
     let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
     kernel.shared.iter().map(of_var).max().unwrap_or(1)
 }

@@ -4,14 +4,14 @@
 //! Steps alone would not do: with a thousand groups of threads in each of 16 blocks, every clock
 //! has as many components as there are groups and barriers, and a step copies some of them.
 
-use super::proof;
-use super::run::{Input, Run, Step, Stop};
-use super::state::{Agent, Counter};
-use super::value::Value;
+use crate::check::protocol::proof;
+use crate::check::protocol::run::{Input, Run, Step, Stop};
+use crate::check::protocol::state::{Agent, Counter};
+use crate::check::protocol::value::Value;
 
 /// How much may still be looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
+pub(in crate::check::protocol) struct Allowance {
     /// Steps of groups of threads.
     steps: u64,
     /// Components of clocks, threads and operations on terms that the steps have to do with.
@@ -24,44 +24,44 @@ const WORK_OF_A_STEP: u64 = 1024;
 const LEAST_WORK: u64 = 1 << 24;
 /// How much work is done until the memory of a state is counted again. Each unit of it may have
 /// left a few numbers behind.
-pub(super) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
+pub(in crate::check::protocol) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
 /// Where much is held, counting it takes long: of so many bytes, a unit of work more between two
 /// counts.
 const BYTES_BETWEEN_COUNTS: u64 = 64;
 /// How many bytes of a state are counted, compared or copied in the time of a unit of work.
-pub(super) const BYTES_OF_WORK: u64 = 16;
+pub(in crate::check::protocol) const BYTES_OF_WORK: u64 = 16;
 /// The most memory that is held at a time, in bytes.
-pub(super) const MOST_BYTES: u64 = 256 << 20;
+pub(in crate::check::protocol) const MOST_BYTES: u64 = 256 << 20;
 
 impl Allowance {
     /// So many steps, and the work that goes with them.
-    pub(super) fn of(steps: u64) -> Self {
+    pub(in crate::check::protocol) fn of(steps: u64) -> Self {
         Self { steps, work: steps.saturating_mul(WORK_OF_A_STEP).max(LEAST_WORK) }
     }
 
     /// Steps that are left.
-    pub(super) fn steps(self) -> u64 {
+    pub(in crate::check::protocol) fn steps(self) -> u64 {
         self.steps
     }
 
     /// Work that is left.
-    pub(super) fn work(self) -> u64 {
+    pub(in crate::check::protocol) fn work(self) -> u64 {
         self.work
     }
 
     /// Takes so many steps.
-    pub(super) fn take_steps(&mut self, count: u64) -> Step {
+    pub(in crate::check::protocol) fn take_steps(&mut self, count: u64) -> Step {
         self.steps = self.steps.checked_sub(count).ok_or(Stop::Budget)?;
         Ok(())
     }
 
     /// Takes as many steps as are left, if these are fewer.
-    pub(super) fn take_up_to(&mut self, count: u64) {
+    pub(in crate::check::protocol) fn take_up_to(&mut self, count: u64) {
         self.steps = self.steps.saturating_sub(count);
     }
 
     /// Does so much work.
-    pub(super) fn take_work(&mut self, count: u64) -> Step {
+    pub(in crate::check::protocol) fn take_work(&mut self, count: u64) -> Step {
         match self.work.checked_sub(count) {
             Some(left) => self.work = left,
             None => {
@@ -75,7 +75,7 @@ impl Allowance {
 
 impl Run<'_, '_> {
     /// The memory that a run takes at its start, in bytes.
-    pub(super) fn bytes_at_start(input: &Input<'_>) -> u64 {
+    pub(in crate::check::protocol) fn bytes_at_start(input: &Input<'_>) -> u64 {
         let of_agent = size_of::<Agent>()
             + input.code.variables.len() * size_of::<Value>()
             + input.code.counters * size_of::<Option<Counter>>();
@@ -85,7 +85,7 @@ impl Run<'_, '_> {
 
     /// What a step costs by the number of those whom it may have to do with, and what its operands
     /// took to compute.
-    pub(super) fn charge_work(&mut self) -> Step {
+    pub(in crate::check::protocol) fn charge_work(&mut self) -> Step {
         let threads = self.me().threads.len() as u64;
         let operations = self.terms.take_operations();
         self.budget.take_work(u64::from(self.components) + threads + operations)?;

@@ -1,8 +1,12 @@
 //! All worlds of a kernel: each free decision is taken both ways.
 
+pub(super) mod allowance;
+mod results;
+
 use std::collections::VecDeque;
 
-use super::allowance::{Allowance, MOST_BYTES};
+use self::allowance::{Allowance, MOST_BYTES};
+use self::results::{Ended, Outcome, Path, Results, most_stages};
 use super::banks::{Banks, SharedAccess};
 use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
@@ -12,7 +16,6 @@ use super::finding::{Doubt, Found, Why};
 use super::groups;
 use super::launch;
 use super::proof::{self, Statics};
-use super::results::{Ended, Outcome, Path, Results, most_stages};
 use super::run::{Input, Run, Stop};
 use super::term::Terms;
 use crate::check::{CheckedKernel, registers};
