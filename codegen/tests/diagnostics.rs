@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pages::{Outcome, examples, page};
+use pages::{By, Outcome, examples, page};
 use tma_codegen::Target;
 use tma_codegen::diag::Code;
 
@@ -28,9 +28,8 @@ fn names(folder: &Path, extension: &str) -> BTreeSet<String> {
 }
 
 #[track_caller]
-fn rendered(path: &str, source: &str, target: Option<Target>) -> String {
-    let rendered =
-        pages::judge(path, source, target).map_or_else(|no_rust| no_rust, |judged| judged.rendered);
+fn rendered(path: &str, source: &str, by: By) -> String {
+    let rendered = pages::judge(path, source, by).map_or_else(|no_rust| no_rust, |judged| judged.rendered);
     assert!(!rendered.is_empty(), "{path} is accepted without a warning:\n{source}");
     rendered.trim_end().to_owned() + "\n"
 }
@@ -40,13 +39,15 @@ fn cases() -> Vec<(String, String)> {
     let files = names(&folder(), "rs").into_iter().map(|name| {
         let path = format!("{name}.rs");
         let source = fs::read_to_string(folder().join(&path)).expect("it can be read");
-        (name, rendered(&path, &source, None))
+        // Those about the protocol are whole kernels.
+        let by = if source.contains("//~ TMA07") { By::Protocol } else { By::Statements };
+        (name, rendered(&path, &source, by))
     });
     let pages = Code::ALL.iter().filter_map(|&code| {
         let page = page(code)?;
         let path = format!("{code}.md");
         let wrong = examples(&page).into_iter().filter(|example| example.outcome != Outcome::Accepted);
-        let texts: Vec<_> = wrong.map(|example| rendered(&path, &example.source, example.target)).collect();
+        let texts: Vec<_> = wrong.map(|example| rendered(&path, &example.source, example.by())).collect();
         (!texts.is_empty()).then(|| (format!("pages/{code}"), texts.join("\n")))
     });
     files.chain(pages).collect()
@@ -100,7 +101,7 @@ fn no_message_names_a_type_of_the_compiler() {
 #[test]
 fn in_a_text_the_second_place_is_a_line() {
     let source = "#[tma_kernel(threads = 32,\n    threads = 64)]\nfn k() {}\n";
-    let judged = pages::judge("k.rs", source, None).expect("it is Rust");
+    let judged = pages::judge("k.rs", source, By::Statements).expect("it is Rust");
     assert_eq!(
         judged.diagnostics.errors[0].text(),
         "TMA0006: `threads` is given twice\nnote: first given here: line 1\nhelp: keep one of them"
@@ -111,10 +112,10 @@ fn in_a_text_the_second_place_is_a_line() {
 fn an_instruction_is_missed_only_where_the_target_lacks_it() {
     let page = page(Code::TargetFeature).expect("it has a page");
     let source = &examples(&page)[0].source;
-    let errors = |target| pages::judge("k.rs", source, target).expect("it is Rust").diagnostics.errors.len();
-    assert_eq!(errors(Some(Target::Sm90)), 1);
+    let errors = |by| pages::judge("k.rs", source, by).expect("it is Rust").diagnostics.errors.len();
+    assert_eq!(errors(By::Target(Target::Sm90)), 1);
     for target in [Target::Sm90a, Target::Sm100a, Target::Sm120a] {
-        assert_eq!(errors(Some(target)), 0, "{target}");
+        assert_eq!(errors(By::Target(target)), 0, "{target}");
     }
-    assert_eq!(errors(None), 0, "the macro knows no target");
+    assert_eq!(errors(By::Statements), 0, "the macro knows no target");
 }

@@ -1,12 +1,13 @@
-//! Every page of `docs/errors` holds what it says: what it shows as refused is refused with just
-//! the errors noted on its lines, and what it shows as accepted is accepted.
+//! Every page of `docs/errors` holds what it says: what it shows as refused is refused, with just
+//! the errors that hidden comments after the block name, on the lines that end with `// error`; what
+//! it shows as accepted is accepted.
 
 mod pages;
 
 use std::fs;
 use std::path::Path;
 
-use pages::{Example, Judged, Outcome, examples, folder, page};
+use pages::{Example, Judged, Note, Outcome, examples, folder, page};
 use tma_codegen::diag::{Code, Diagnostics};
 
 /// Codes that no kernel alone brings about: they are about the build, and about imports, which
@@ -14,7 +15,7 @@ use tma_codegen::diag::{Code, Diagnostics};
 const PROSE_ONLY: [Code; 5] =
     [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable, Code::KeptPtx];
 
-/// An error, as noted with `//~ CODE text`, or as reported.
+/// An error as a page expects it.
 #[derive(Debug)]
 struct Expected<'a> {
     line: usize,
@@ -25,30 +26,45 @@ struct Expected<'a> {
 /// The errors and the warnings of an example, or why it is none.
 fn diagnostics(example: &Example) -> Result<Diagnostics, String> {
     let Judged { accepted_kernels, diagnostics, .. } =
-        pages::judge("page.rs", &example.source, example.target)?;
+        pages::judge("page.rs", &example.source, example.by())?;
     match diagnostics.errors.is_empty() && accepted_kernels == 0 {
         true => Err("there is no kernel in it".to_owned()),
         false => Ok(diagnostics),
     }
 }
 
-/// What the comments of `source` say of it.
-fn expected(source: &str) -> Vec<Expected<'_>> {
-    let notes = source
-        .lines()
-        .enumerate()
-        .flat_map(|(number, line)| line.split("//~ ").skip(1).map(move |note| (number + 1, note.trim())));
-    notes
-        .map(|(line, note)| {
-            let (code, text) = note.split_once(' ').unwrap_or((note, ""));
-            Expected { line, code, text }
-        })
-        .collect()
+/// The numbers of the lines that end with `// error`, `// warning` or `// 2 errors`, from 1: each as
+/// often as it says.
+fn marked(source: &str) -> Vec<usize> {
+    let lines = source.lines().enumerate().filter_map(|(number, line)| {
+        let (_, mark) = line.rsplit_once("// ")?;
+        let times = match mark.split_once(' ') {
+            None => ["error", "warning"].contains(&mark).then_some(1)?,
+            Some((count, "errors" | "warnings")) => count.parse().ok()?,
+            Some(_) => return None,
+        };
+        Some(std::iter::repeat_n(number + 1, times))
+    });
+    lines.flatten().collect()
+}
+
+/// What the notes of an example say of its lines.
+///
+/// # Errors
+///
+/// If there are not as many notes as marks.
+fn expected(example: &Example) -> Result<Vec<Expected<'_>>, String> {
+    let lines = marked(&example.source);
+    if lines.len() != example.notes.len() {
+        return Err(format!("{} marks `// error`, {} comments", lines.len(), example.notes.len()));
+    }
+    let notes = lines.into_iter().zip(&example.notes);
+    Ok(notes.map(|(line, Note { code, text })| Expected { line, code, text }).collect())
 }
 
 /// What is wrong with an example, if anything is.
 fn judge(example: &Example) -> Result<(), String> {
-    let expected = expected(&example.source);
+    let expected = expected(example)?;
     if (example.outcome == Outcome::Accepted) != expected.is_empty() {
         return Err("a refused block notes its errors, an accepted one has none".to_owned());
     }
@@ -104,8 +120,8 @@ fn every_code_has_a_page_with_a_flipped_pair() {
         if !in_pairs || examples.is_empty() != PROSE_ONLY.contains(&code) {
             wrong.push(format!("{code}.md does not show each refused kernel beside one that is accepted"));
         }
-        let notes = examples.iter().flat_map(|example| expected(&example.source));
-        if !PROSE_ONLY.contains(&code) && !notes.into_iter().any(|note| note.code == code.as_str()) {
+        let mut notes = examples.iter().flat_map(|example| &example.notes);
+        if !PROSE_ONLY.contains(&code) && !notes.any(|note| note.code == code.as_str()) {
             wrong.push(format!("{code}.md has no example of {code}"));
         }
     }
@@ -135,42 +151,77 @@ fn codes_are_spelt_out_in_one_place() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Of each page its title, which says what is wrong.
-#[test]
-fn the_index_has_the_title_of_every_page() {
-    let index = fs::read_to_string(folder().join("README.md")).unwrap_or_default();
+/// The title of every page: the code, and what is wrong.
+fn titles() -> Vec<(String, String)> {
     let pages = fs::read_dir(folder()).expect("docs/errors is a folder").flatten().map(|entry| entry.path());
-    let rows = pages.filter(|path| !path.ends_with("README.md")).map(|path| {
+    let titles = pages.filter(|path| !path.ends_with("README.md")).map(|path| {
         let page = fs::read_to_string(&path).unwrap_or_default();
         let heading = page.lines().next().and_then(|line| line.strip_prefix("# ")?.split_once(": "));
         let (code, title) = heading.unwrap_or_else(|| panic!("{} has no title", path.display()));
-        format!("| [{code}]({code}.md) | {title} |")
+        assert!(
+            !title.contains(['[', ']']),
+            "{code}: it is the text of a link, which has no brackets: {title}"
+        );
+        (code.to_owned(), title.to_owned())
     });
+    titles.collect()
+}
+
+#[test]
+fn the_index_has_the_title_of_every_page() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap_or_default();
+    let rows = titles().into_iter().map(|(code, title)| format!("| [{code}]({code}.md) | {title} |"));
     let missing: Vec<_> = rows.filter(|row| !index.lines().any(|line| line == row)).collect();
     assert!(missing.is_empty(), "not in docs/errors/README.md:\n{}", missing.join("\n"));
+}
+
+/// In the sidebar of the book, without the article.
+#[test]
+fn the_table_of_contents_has_the_title_of_every_page() {
+    let contents = fs::read_to_string(folder().join("../SUMMARY.md")).unwrap_or_default();
+    let rows = titles().into_iter().map(|(code, title)| {
+        let title =
+            ["a ", "an ", "the "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(&title);
+        format!("  - [{code} {title}](errors/{code}.md)")
+    });
+    let missing: Vec<_> = rows.filter(|row| !contents.lines().any(|line| line == row)).collect();
+    assert!(missing.is_empty(), "not in docs/SUMMARY.md:\n{}", missing.join("\n"));
 }
 
 /// The pages prove nothing if `judge` takes anything.
 #[test]
 fn wrong_notes_are_noticed() {
-    let kernel = |line: &str, refused| Example {
-        before: 1,
-        outcome: if refused { Outcome::Refused } else { Outcome::Accepted },
-        target: None,
-        source: format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{\n    {line}\n}}\n"),
+    let kernel = |line: &str, note: &str| {
+        let outcome = if note.is_empty() { "accepted" } else { "refused" };
+        let source = format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{\n    {line}\n}}\n");
+        examples(&format!("```rust,{outcome}\n{source}```\n\n{note}\n")).remove(0)
     };
-    assert_eq!(judge(&kernel("let x = m; //~ TMA0101 is called `m`", true)), Ok(()));
-    assert_eq!(judge(&kernel("let x = n;", false)), Ok(()));
-    for (line, refused) in [
-        ("let x = m; //~ TMA0102 is called `m`", true),
-        ("let x = m; //~ TMA0101 is called `o`", true),
-        ("let x = m; //~ TMA0101", true),
-        ("let x = m;\n//~ TMA0101 is called `m`", true),
-        ("let x = n; //~ TMA0101 is called `n`", true),
-        ("let x = m + o; //~ TMA0101 is called `m`", true),
-        ("let x = m;", true),
-        ("let x = m;", false),
+    let m = "<!-- TMA0101: is called `m` -->";
+    assert_eq!(judge(&kernel("let x = m; // error", m)), Ok(()));
+    assert_eq!(judge(&kernel("let x = n;", "")), Ok(()));
+    for (line, note) in [
+        ("let x = m; // error", "<!-- TMA0102: is called `m` -->"),
+        ("let x = m; // error", "<!-- TMA0101: is called `o` -->"),
+        ("let x = m; // error", "<!-- TMA0101: -->"),
+        ("let x = m;\n// error", m),
+        ("let x = n; // error", "<!-- TMA0101: is called `n` -->"),
+        ("let x = m + o; // error", m),
+        ("let x = m; // 2 errors", m),
+        ("let x = m; // error", "no note"),
+        ("let x = m;", m),
+        ("let x = m;", ""),
     ] {
-        assert!(judge(&kernel(line, refused)).is_err(), "{line}");
+        assert!(judge(&kernel(line, note)).is_err(), "{line} {note}");
     }
+}
+
+/// Readers see no marks of tests: the expectations are in comments that no renderer shows.
+#[test]
+fn pages_show_no_marks_of_tests() {
+    let marks = ["//~", "// As a whole."];
+    let marked = Code::ALL
+        .iter()
+        .filter(|code| page(**code).is_some_and(|page| marks.iter().any(|mark| page.contains(mark))));
+    let marked: Vec<_> = marked.collect();
+    assert!(marked.is_empty(), "{marked:?}");
 }

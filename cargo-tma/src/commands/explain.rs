@@ -17,7 +17,8 @@ pub(crate) fn run(options: &Explain) -> Result<Output> {
     let (code, page) = PAGES.iter().find(|(code, _)| *code == wanted).with_context(|| {
         format!("there is no error `{code}`: codes are such as TMA0203; `cargo tma explain` lists all")
     })?;
-    Ok(Output::clean(rendered(page), json!({ "code": code, "title": title(page), "page": page })))
+    let page = visible(page);
+    Ok(Output::clean(rendered(&page), json!({ "code": code, "title": title(&page), "page": page })))
 }
 
 /// `TMA0203` of `tma0203`, `0203` or `203`.
@@ -39,7 +40,21 @@ fn title(page: &str) -> &str {
     heading.split_once(": ").map_or(heading, |(_, title)| title)
 }
 
-/// Markdown for a terminal: headings are bold, code is indented and dim.
+/// The page without its hidden comments, which are for the tests, and the empty lines after them.
+fn visible(page: &str) -> String {
+    let mut lines = page.lines().peekable();
+    let mut text = String::new();
+    while let Some(line) = lines.next() {
+        if !line.starts_with("<!-- ") {
+            text.extend([line, "\n"]);
+        } else {
+            lines.next_if(|next| next.is_empty());
+        }
+    }
+    text
+}
+
+/// Markdown for a terminal: headings and `**..**` are bold, code is indented and dim.
 fn rendered(page: &str) -> String {
     let (mut text, mut in_code) = (String::new(), false);
     for line in page.lines() {
@@ -51,11 +66,16 @@ fn rendered(page: &str) -> String {
             _ if in_code && line.is_empty() => String::new(),
             _ if in_code => dim(format!("    {line}")),
             Some(heading) => bold(heading.trim_start_matches('#').trim()),
-            None => line.to_owned(),
+            None => emphasis(line).map_or_else(|| line.to_owned(), bold),
         };
         text += &format!("{line}\n");
     }
     text
+}
+
+/// The text of a line that is bold as a whole.
+fn emphasis(line: &str) -> Option<&str> {
+    line.strip_prefix("**")?.strip_suffix("**")
 }
 
 #[cfg(test)]
@@ -79,6 +99,20 @@ mod tests {
         assert!(codes.len() > 100 && codes.is_sorted(), "{codes:?}");
         let text = list().text;
         assert!(text.contains("TMA0001") && text.lines().count() == codes.len(), "{text}");
+    }
+
+    #[test]
+    fn pages_are_shown_without_the_marks_of_tests() {
+        for (code, _) in PAGES {
+            let output = run(&Explain { code: Some((*code).to_owned()) }).unwrap();
+            let text = anstream::adapter::strip_str(&output.text).to_string();
+            let json = output.json["page"].as_str().unwrap_or_default().to_owned();
+            for mark in ["<!--", "//~"] {
+                assert!(!text.contains(mark) && !json.contains(mark), "{code}: {text}");
+            }
+            assert!(!text.contains("**"), "{code}: {text}");
+        }
+        assert_eq!(visible("a\n\n<!-- b: c -->\n<!-- d: e -->\n\nf\n"), "a\n\nf\n");
     }
 
     #[test]

@@ -14,7 +14,24 @@ pub(crate) struct Example {
     pub(crate) outcome: Outcome,
     /// What it is compiled for, where the block says so: ```` ```rust,refused,sm_90 ````.
     pub(crate) target: Option<Target>,
+    /// Whether it is a whole kernel, whose protocol is judged too: ```` ```rust,refused,whole ````.
+    /// Most pages show parts of kernels; those about the protocol show all of it.
+    pub(crate) whole: bool,
     pub(crate) source: String,
+    /// What is said of it, in the order of its lines, as hidden comments after the block have it:
+    /// `<!-- CODE: a part of the message -->`.
+    #[allow(dead_code, reason = "not every test compares them")]
+    pub(crate) notes: Vec<Note>,
+}
+
+/// An error or a warning that a page expects.
+#[derive(Debug)]
+pub(crate) struct Note {
+    #[allow(dead_code, reason = "not every test compares it")]
+    pub(crate) code: String,
+    /// A part of the message.
+    #[allow(dead_code, reason = "not every test compares it")]
+    pub(crate) text: String,
 }
 
 /// What a page says becomes of a kernel.
@@ -61,43 +78,69 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
     let mut found: Vec<Example> = vec![];
     let mut open = false;
     for (number, line) in page.lines().enumerate() {
-        if let Some((outcome, target)) = line.strip_prefix("```rust,").and_then(fence) {
-            found.push(Example { before: number + 1, outcome, target, source: String::new() });
+        if let Some(begun) = line.strip_prefix("```rust,").and_then(|words| begin(words, number + 1)) {
+            found.push(begun);
             open = true;
             continue;
         }
+        let Some(example) = found.last_mut() else { continue };
         match line {
             "```" => open = false,
-            line if open => {
-                if let Some(example) = found.last_mut() {
-                    example.source.push_str(line);
-                    example.source.push('\n');
-                }
-            }
-            _ => {}
+            line if open => example.source.extend([line, "\n"]),
+            line => example.notes.extend(note(line)),
         }
     }
     found
 }
 
-/// What the words behind the opening of a block say: the outcome, and perhaps a target.
-fn fence(words: &str) -> Option<(Outcome, Option<Target>)> {
-    let (outcome, target) =
-        words.split_once(',').map_or((words, None), |(word, target)| (word, Some(target)));
-    Some((Outcome::named(outcome)?, target.map(|name| name.parse().expect("the target of a block"))))
+/// The example that a block begins: the words after the language are the outcome, and perhaps
+/// `whole` or a target.
+fn begin(words: &str, before: usize) -> Option<Example> {
+    let (outcome, more) = words.split_once(',').map_or((words, None), |(word, more)| (word, Some(more)));
+    let whole = more == Some("whole");
+    let target = more.filter(|_| !whole).map(|name| name.parse().expect("the target of a block"));
+    let outcome = Outcome::named(outcome)?;
+    Some(Example { before, outcome, target, whole, source: String::new(), notes: vec![] })
 }
 
-/// The errors and the warnings of a text: as the macro finds them, or those for a target. A text
-/// that is no Rust is an error.
-pub(crate) fn judge(path: &str, source: &str, target: Option<Target>) -> Result<Judged, String> {
-    // Most pages show parts of kernels; those about the protocol show all of it.
-    let is_whole = source.contains("//~ TMA07") || source.contains("// As a whole.");
+/// The note in a hidden comment.
+fn note(line: &str) -> Option<Note> {
+    let (code, text) = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.split_once(": ")?;
+    Some(Note { code: code.to_owned(), text: text.to_owned() })
+}
+
+/// The rules that a text is judged by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    /// Those for statements.
+    Statements,
+    /// These and the protocol's, as in the macro.
+    Protocol,
+    /// These and those of a target, as in the build script.
+    Target(Target),
+}
+
+impl Example {
+    /// The rules that the page shows it under.
+    pub(crate) fn by(&self) -> By {
+        match self.target {
+            Some(target) => By::Target(target),
+            None if self.whole => By::Protocol,
+            None => By::Statements,
+        }
+    }
+}
+
+/// The errors and the warnings of a text. A text that is no Rust is an error.
+pub(crate) fn judge(path: &str, source: &str, by: By) -> Result<Judged, String> {
     let result =
-        match target {
-            None if is_whole => check_protocol(path, source)
+        match by {
+            By::Protocol => check_protocol(path, source)
                 .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
-            None => check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered)),
-            Some(target) => check_for(path, source, target)
+            By::Statements => {
+                check(path, source).map(|found| (found.kernels.len(), found.warnings, found.rendered))
+            }
+            By::Target(target) => check_for(path, source, target)
                 .map(|found| (found.kernels.len(), found.warnings, found.rendered)),
         };
     let (accepted_kernels, diagnostics, rendered) = match result {
