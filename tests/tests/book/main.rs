@@ -4,6 +4,7 @@
 #[cfg(feature = "llvm")]
 mod code;
 mod commands;
+mod names;
 mod parts;
 #[path = "../tree/mod.rs"]
 mod tree;
@@ -39,6 +40,7 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/README.md", "cpp", "ptx-sim/tests/book.rs"),
     ("docs/beside.md", "rust", "beside/tests/programs.rs"),
     ("docs/beside.md", "python", "beside/tests/programs.rs"),
+    ("docs/cargo-tma.md", "rust", "cargo-tma/tests/pages.rs"),
     ("docs/simulator.md", "text", "ptx-sim/tests/book.rs"),
     ("docs/getting-started.md", "rust", "tests/tests/getting_started.rs"),
     ("docs/getting-started.md", "toml", "tests/tests/getting_started.rs"),
@@ -83,6 +85,48 @@ fn the_readme_is_short() {
 fn every_block_is_held_by_a_test() {
     let files = files();
     expect_none(pages(&files).flat_map(|page| unheld(&page.path, &page.text)));
+}
+
+/// Words say what becomes of a kernel, not only the colour of a bar beside it: a caption before the
+/// block, or the message that follows.
+#[test]
+fn what_is_refused_is_called_so() {
+    let files = files();
+    expect_none(pages(&files).flat_map(|page| uncaptioned(&page.path, &page.text)));
+    let one = "**Refused:**\n\n```rust,refused\nx\n```\n";
+    assert!(uncaptioned("docs/errors/a.md", one).is_empty());
+    assert_eq!(uncaptioned("docs/errors/a.md", &one.replace("Refused", "Accepted")).len(), 1);
+    assert_eq!(uncaptioned("docs/a.md", one).len(), 1);
+    assert!(uncaptioned("docs/a.md", &format!("{one}Says:\n```text\nerror\n```\n")).is_empty());
+}
+
+/// Blocks of a page of which no words say what becomes of them.
+fn uncaptioned(path: &str, text: &str) -> Vec<String> {
+    let blocks = code_blocks(text);
+    let outcome = |block: &CodeBlock| {
+        let outcomes = [
+            ("refused", "Refused:"),
+            ("accepted", "Accepted:"),
+            ("warned", "Accepted, with a warning:"),
+            ("finding", ""),
+        ];
+        let word = block.info.split(',').nth(1)?;
+        outcomes.into_iter().find(|(name, _)| *name == word).map(|(_, caption)| caption)
+    };
+    let wrong = blocks.iter().enumerate().filter_map(|(index, block)| {
+        let caption = outcome(block)?;
+        // The fence is the line before the block's first.
+        let before: Vec<_> = text.lines().take(block.line - 2).filter(|line| !line.is_empty()).collect();
+        let is_captioned = match path.starts_with("docs/errors/") {
+            true => before.last() == Some(&&*format!("**{caption}**")),
+            false => {
+                let mut next = blocks[index + 1..].iter().take_while(|next| !next.info.starts_with("rust"));
+                next.any(|next| next.info == "text")
+            }
+        };
+        (!is_captioned).then(|| format!("{path}:{}: no words say what becomes of this", block.line))
+    });
+    wrong.collect()
 }
 
 #[test]
