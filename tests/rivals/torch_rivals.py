@@ -8,6 +8,7 @@
 
 import argparse
 import sys
+from functools import partial
 
 import rounds
 
@@ -28,6 +29,8 @@ BACKENDS = {
     "torch_cudnn": SDPBackend.CUDNN_ATTENTION,
     "torch_efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
+# FlashAttention-3's own package, `pip install fa3-fwd`.
+FLASH_3 = "fa3"
 # N and K of each group: the two products of an expert.
 GROUPED = [(4096, 7168), (7168, 2048)]
 GROUPS = [8, 64]
@@ -40,6 +43,28 @@ def normal(*shape):
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
+def scaled_dot_product(backend, q, k, v, causal):
+    def launch():
+        with sdpa_kernel(BACKENDS[backend]):
+            F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return launch
+
+
+def flash_3(q, k, v, causal):
+    """With batch × sequence × heads × depth, as its package lays tensors out."""
+    try:
+        from fa3_fwd_interface import flash_attn_func
+    except ModuleNotFoundError as error:
+        rounds.missing(f"there is no {error.name}", "install FlashAttention-3: `pip install fa3-fwd`")
+    theirs = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    wanted = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    found = flash_attn_func(*theirs, causal=causal).transpose(1, 2)
+    if not torch.allclose(found.float(), wanted.float(), rtol=2**-6, atol=2**-6):
+        raise RuntimeError("its result is wrong")
+    return lambda: flash_attn_func(*theirs, causal=causal)
+
+
 def attention(args):
     cases = [(depth, mask, length) for depth in args.depths for mask in ("full", "causal") for length in args.lengths]
     for depth, mask, length in cases:
@@ -49,10 +74,9 @@ def attention(args):
         operations, shape = 4 * batch * HEADS * depth * pairs, (batch * HEADS, length, depth)
         contestants = []
         for name in args.backends:
-            def launch(backend=BACKENDS[name]):
-                with sdpa_kernel(backend):
-                    F.scaled_dot_product_attention(q, k, v, is_causal=causal)
             try:
+                rival = flash_3 if name == FLASH_3 else partial(scaled_dot_product, name)
+                launch = rival(q, k, v, causal)
                 contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
             except RuntimeError as error:
                 print(f"without {name} at {length}: {str(error).splitlines()[0]}", file=sys.stderr)
@@ -146,7 +170,8 @@ def main():
     parser.add_argument("benchmark", choices=["attention", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
     parser.add_argument("--kernels", default="tma_kernels", help="which of our kernels")
-    parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS))
+    parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS),
+                        help=f"of {', '.join(BACKENDS)} and {FLASH_3}")
     parser.add_argument("--depths", type=lambda text: [int(part) for part in text.split(",")], default=DEPTHS)
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], default=LENGTHS)
     parser.add_argument("--rounds", type=int, default=10)
