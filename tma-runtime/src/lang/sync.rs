@@ -107,17 +107,20 @@ pub fn named_barrier_arrive(id: u32, threads: u32) {
     device_only()
 }
 
-/// Orders this thread's accesses to shared memory before later accesses through the *async proxy*,
-/// by copy engine and tensor cores.
+/// Orders accesses to shared memory before later accesses through the *async proxy*, by copy engine
+/// and tensor cores: this thread's, and those that it knows of by barriers.
 ///
 /// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy,
 /// and accesses to the same memory through both need this fence in between, unless both read:
 ///
-/// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile,
-///   in every thread that wrote, *before* they synchronise;
+/// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile;
 /// * between [`Tile::get`](super::Tile::get) and the next [`load`](super::TensorMap::load) into
-///   that tile, in every thread that read, *before* they synchronise with the producer or arrive at
-///   its barrier. [`FullSlot::release`](super::FullSlot::release) includes it.
+///   that tile. [`FullSlot::release`](super::FullSlot::release) includes it.
+///
+/// By convention every thread that wrote or read executes it, *before* the barrier that orders it
+/// with the copy. Within a block the thread that starts the copy may execute it instead, *after*
+/// that barrier: a proxy fence composes with the synchronisation before it (PTX ISA, "membar,
+/// fence").
 ///
 /// It is not needed after a load, since [`Barrier::wait`](super::Barrier::wait) orders it, nor
 /// between a store of a tile and the next load into it, since both use the async proxy.

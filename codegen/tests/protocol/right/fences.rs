@@ -1,0 +1,61 @@
+//! Proxy fences that the thread executes that starts the copy, after the barrier. They take effect
+//! in that thread, and compose with the synchronisation before them (PTX ISA, "membar, fence").
+
+/// Written by all, fenced by the one that stores.
+#[tma_kernel(threads = 64)]
+fn fenced_before_the_store(dst: TensorMap<Tile<f32, Shape2<2, 32>>>) {
+    let tile: Tile<f32, Shape2<2, 32>> = shared();
+    tile.set([warp_idx(), lane_idx()], 1.0);
+    sync_threads();
+    if thread_idx().x == 0 {
+        fence_proxy_async();
+        dst.store([0, 0], tile);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+}
+
+/// Read by all, fenced by the one that loads again, which knows of the reads by a barrier.
+#[tma_kernel(threads = 64)]
+fn fenced_before_the_refill(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
+    let tile: Tile<f32, Shape2<32, 32>> = shared();
+    let full: Barrier = shared();
+    if thread_idx().x == 0 { full.init(1); fence_barrier_init(); }
+    sync_threads();
+    for k in 0..tiles {
+        if thread_idx().x == 0 {
+            fence_proxy_async();
+            full.arrive_expect_tx(tile.bytes());
+            src.load(tile, [k * 32, 0], full);
+        }
+        full.wait(k % 2);
+        out.set(thread_idx().x, tile.get([warp_idx(), lane_idx()]));
+        sync_threads();
+    }
+}
+
+/// The same, which knows of the reads by an mbarrier.
+#[tma_kernel(threads = 64)]
+fn fenced_by_the_producer(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
+    let tile: Tile<f32, Shape2<32, 32>> = shared();
+    let full: Barrier = shared();
+    let empty: Barrier = shared();
+    if thread_idx().x == 0 { full.init(1); empty.init(32); fence_barrier_init(); }
+    sync_threads();
+    if warp_idx() == 0 {
+        if lane_idx() == 0 {
+            for k in 0..tiles {
+                empty.wait((k % 2) ^ 1);
+                fence_proxy_async();
+                full.arrive_expect_tx(tile.bytes());
+                src.load(tile, [k * 32, 0], full);
+            }
+        }
+    } else {
+        for k in 0..tiles {
+            full.wait(k % 2);
+            out.set(lane_idx(), tile.get([0, lane_idx()]));
+            empty.arrive();
+        }
+    }
+}
