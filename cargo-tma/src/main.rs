@@ -10,6 +10,7 @@ mod kernel;
 mod output;
 mod package;
 mod progress;
+mod sources;
 mod style;
 
 use std::io::{self, Write as _};

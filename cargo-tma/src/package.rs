@@ -1,5 +1,6 @@
 //! The package in the current folder, and the PTX that its build script makes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -80,6 +81,27 @@ pub(crate) fn find(name: Option<&str>) -> Result<Package> {
 }
 
 impl Package {
+    /// The folders of the packages with `links` that it depends on, by the names that its code calls
+    /// them: cargo tells build scripts of these alone.
+    ///
+    /// # Errors
+    ///
+    /// If cargo does not resolve the dependencies.
+    pub(crate) fn with_links(&self) -> Result<BTreeMap<String, PathBuf>> {
+        let metadata = metadata(&[])?;
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let packages = list(&metadata["packages"]);
+        let nodes = list(&metadata["resolve"]["nodes"]);
+        let own = nodes.iter().find(|node| node["id"] == self.id.as_str());
+        let folder = |dependency: &Value| {
+            let package = packages.iter().find(|package| package["id"] == dependency["pkg"])?;
+            package["links"].as_str()?;
+            let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
+            Some((dependency["name"].as_str()?.to_owned(), folder.to_owned()))
+        };
+        Ok(own.map(|own| list(&own["deps"])).unwrap_or_default().iter().filter_map(folder).collect())
+    }
+
     /// Builds the package, and reads the PTX of its kernels.
     ///
     /// # Errors

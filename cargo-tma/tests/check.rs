@@ -153,3 +153,66 @@ fn undecided_kernels_fail_where_they_are_denied() {
     has(&text, &["not decided (", "banks not known of 1 access by addresses that are not followed: line 4"]);
     printed(&folder, "check --no-build --source k.rs --deny undecided", 1);
 }
+
+/// Modules that are made from others, of the own package and of one that it depends on.
+#[test]
+fn kernels_of_made_modules_are_listed() {
+    let beside = fresh("made");
+    let write = |path: &str, text: &str| {
+        let path = beside.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let template = "\
+#[tma_module]
+pub mod sums {
+    #[tma_device(open)]
+    fn term(x: f32) -> f32 { x }
+
+    #[tma_kernel(threads = 32, instances(N in [4, 8]))]
+    pub fn of_rows<const N: u32>(rows: Global<f32>, out: Global<f32>) {
+        let row: SharedArray<f32, 32> = shared();
+        row.set(thread_idx().x, term(rows.get(thread_idx().x * N)));
+        sync_threads();
+        out.set(thread_idx().x, row.get(31 - thread_idx().x));
+    }
+}
+";
+    write("lib/src/lib.rs", &format!("//! Sums.\n\n{template}"));
+    write("lib/build.rs", "fn main() {}\n");
+    let manifest = |name: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}\n[workspace]\n"
+        )
+    };
+    write("lib/Cargo.toml", &manifest("sum-lib", "links = \"sum_lib\"\n"));
+    let user = "[dependencies]\nother = { path = \"../lib\", package = \"sum-lib\" }\n";
+    write("user/Cargo.toml", &manifest("user", user));
+    let made = |name: &str, from: &str, finish: &str| {
+        format!(
+            "#[tma_module(from = {from})]\nmod {name} {{\n    #[tma_device]\n    fn term(x: f32) -> f32 {{ {finish} }}\n}}\n"
+        )
+    };
+    write("user/src/lib.rs", "mod own;\nmod made;\n");
+    write("user/src/own.rs", template);
+    let all =
+        made("doubled", "other::sums, only = [\"n_8\"]", "x * 2.0") + &made("mine", "crate::own::sums", "-x");
+    write("user/src/made.rs", &all);
+
+    let folder = beside.join("user");
+    let text = printed(&folder, "check --no-build", 0);
+    // The line in the template, and who makes it; of `only` the instances that it names.
+    has(&text, &["of_rows::n_8  other/src/lib.rs:9, made in src/made.rs\n    proved ("]);
+    has(&text, &["of_rows::n_4 and another instance  src/own.rs:7, made in src/made.rs\n    proved ("]);
+    has(&text, &["of_rows::n_4 and another instance  src/own.rs:7\n    proved (", "5 kernels: 5 proved"]);
+    let data = json(&folder, "check --no-build", 0);
+    let made: Vec<_> = data["kernels"].as_array().unwrap().iter().map(|kernel| &kernel["made_in"]).collect();
+    assert_eq!(made.iter().filter(|made| ***made == "src/made.rs").count(), 3, "{data:#}");
+
+    // What the own function breaks is told in the line of the template, or of the function.
+    fs::write(folder.join("src/made.rs"), all.replace("x * 2.0", "x * y")).unwrap();
+    let text = printed(&folder, "check --no-build", 1);
+    has(&text, &["src/made.rs  refused", "TMA0101", "1 file with kernels that break rules"]);
+    fs::write(folder.join("src/made.rs"), all.replace("other::sums", "other::sum")).unwrap();
+    has(&printed(&folder, "check --no-build", 1), &["src/made.rs  refused", "TMA0271"]);
+}

@@ -1,15 +1,18 @@
 //! Source text to checked kernels, and to PTX: for tests and tools.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::Target;
 use crate::check::{CheckedKernel, TargetKernel, for_target};
 #[cfg(feature = "llvm")]
 use crate::diag;
-use crate::diag::{Diagnostic, Diagnostics, Sink, render};
+use crate::diag::{Diagnostic, Diagnostics, Located, Sink, render};
+use crate::library::{self, Packages};
 use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, Rules, front};
-use crate::{library, place};
+use crate::place;
 
 /// A kernel instance of a source file that broke no rule.
 #[derive(Clone, Debug)]
@@ -18,6 +21,9 @@ pub struct Checked {
     pub kernel: CheckedKernel,
     /// The hash that names its PTX.
     pub hash: u64,
+    /// The file that its lines are of, if its module is made from one in another file: as paths of
+    /// modules begin, with the package's name, unless it is of the same package.
+    pub made_from: Option<PathBuf>,
 }
 
 /// What became of a source file whose kernels break no rule.
@@ -73,7 +79,23 @@ impl std::error::Error for Failure {}
 /// # Errors
 /// See [`Failure`].
 pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
-    judge(path, source, Rules::Statements, |checked, _| Some(checked))
+    judge(Text { path, source, packages: None }, Rules::Statements, |checked, _| Some(checked))
+}
+
+/// As [`check`], of a file of the package in the folder `package`: with the kernels of modules that
+/// are made from those of this package or of `others`, which are folders by the names that paths
+/// begin with. What breaks a rule in such a kernel is told by the line alone.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn check_in(
+    package: &Path,
+    others: &BTreeMap<String, PathBuf>,
+    path: &str,
+    source: &str,
+) -> Result<Accepted<Checked>, Failure> {
+    let packages = Packages::around(package, others);
+    judge(Text { path, source, packages: Some(&packages) }, Rules::Statements, |checked, _| Some(checked))
 }
 
 /// As [`check`], also by the protocol of barriers: what is refused here is refused in a build.
@@ -81,7 +103,7 @@ pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
 /// # Errors
 /// See [`Failure`].
 pub fn check_protocol(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
-    judge(path, source, Rules::Protocol, |checked, _| Some(checked))
+    judge(Text { path, source, packages: None }, Rules::Protocol, |checked, _| Some(checked))
 }
 
 /// As [`check`], also by the rules of one target.
@@ -89,48 +111,93 @@ pub fn check_protocol(path: &str, source: &str) -> Result<Accepted<Checked>, Fai
 /// # Errors
 /// See [`Failure`].
 pub fn check_for(path: &str, source: &str, target: Target) -> Result<Accepted<TargetKernel>, Failure> {
-    judge(path, source, Rules::Statements, |checked, sink| for_target(checked.kernel, target, sink))
+    let text = Text { path, source, packages: None };
+    judge(text, Rules::Statements, |checked, sink| for_target(checked.kernel, target, sink))
+}
+
+/// A text with kernels.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    /// What messages call it.
+    path: &'a str,
+    source: &'a str,
+    /// Where the modules are that others are made from; if this is not known, in the text alone.
+    packages: Option<&'a Packages>,
+}
+
+/// What is said of a text.
+struct Said<'a> {
+    text: Text<'a>,
+    found: Diagnostics,
+    /// What is said of kernels whose lines are of another file, which is not shown.
+    elsewhere: Vec<(PathBuf, Diagnostics)>,
+}
+
+impl Said<'_> {
+    /// Adds what is said of a kernel, which is made from a module of this file if there is one.
+    fn extend(&mut self, made_from: Option<&Path>, diagnostics: Diagnostics) {
+        match made_from {
+            Some(file) => self.elsewhere.push((file.to_owned(), diagnostics)),
+            None => self.found.extend(diagnostics),
+        }
+    }
+
+    fn outcome<T>(self, kernels: Vec<T>) -> Result<Accepted<T>, Failure> {
+        let Diagnostics { mut errors, mut warnings } = self.found;
+        // Where there are errors, warnings are shown after them; else alone.
+        let mut rendered = render(errors.iter().chain(&warnings), self.text.path, self.text.source);
+        for (file, more) in self.elsewhere {
+            for diagnostic in more.errors.iter().chain(&more.warnings) {
+                rendered += &format!("{}\n", Located::new(&file, diagnostic));
+            }
+            errors.extend(more.errors);
+            warnings.extend(more.warnings);
+        }
+        match errors.is_empty() {
+            true => Ok(Accepted { kernels, warnings, rendered }),
+            false => Err(Failure::Rules { errors, warnings, rendered }),
+        }
+    }
 }
 
 /// Parses and checks every kernel; `last` judges each that broke no rule so far.
 fn judge<T>(
-    path: &str,
-    source: &str,
+    text: Text<'_>,
     rules: Rules<'_>,
     mut last: impl FnMut(Checked, &mut Sink) -> Option<T>,
 ) -> Result<Accepted<T>, Failure> {
-    let failure = |Diagnostics { errors, warnings }| {
-        let rendered = render(errors.iter().chain(&warnings), path, source);
-        Failure::Rules { errors, warnings, rendered }
-    };
-    if let Some(error) = source.parse().ok().as_ref().and_then(depth::too_deep) {
-        return Err(failure(Diagnostics { errors: vec![error], warnings: vec![] }));
+    let mut said = Said { text, found: Diagnostics::default(), elsewhere: vec![] };
+    if let Some(error) = text.source.parse().ok().as_ref().and_then(depth::too_deep) {
+        said.found.errors.push(error);
+        return said.outcome(vec![]);
     }
-    let parsed = syn::parse_file(source).map_err(Failure::Syntax)?;
+    let parsed = syn::parse_file(text.source).map_err(Failure::Syntax)?;
+    said.found.errors.extend(file::methods(&parsed).iter().map(place::method));
+    let find = |path: &syn::Path| match text.packages {
+        Some(packages) => packages.find(path),
+        None => library::in_text(&parsed.items, path),
+    };
+    let all = file::kernels(&parsed, &find);
+    // Where other packages are is not known of a text alone: macro and build script judge what is
+    // made from theirs.
+    let is_known = |error: &Diagnostic| text.packages.is_some() || !error.mistake.is_of_packages();
+    said.found.errors.extend(all.mistakes.into_iter().filter(is_known));
     let mut kernels = vec![];
-    let mut found =
-        Diagnostics { errors: file::methods(&parsed).iter().map(place::method).collect(), warnings: vec![] };
-    let all = file::kernels(&parsed, &|path| library::in_text(&parsed.items, path));
-    // Where other packages are is not known of a text: macro and build script judge what is made
-    // from theirs.
-    found.errors.extend(all.mistakes.into_iter().filter(|error| !error.mistake.is_of_packages()));
     for (item, shared) in all.kernels {
         let front = front(&item, &shared, rules);
-        found.extend(front.diagnostics);
+        let made_from = shared.template.as_deref();
+        said.extend(made_from, front.diagnostics);
         let mut sink = Sink::default();
         for instance in front.instances {
             if let Instance::Checked(kernel) = instance {
                 sink.enter(kernel.kernel().instance.as_deref());
-                kernels.extend(last(Checked { kernel: *kernel, hash: front.hash }, &mut sink));
+                let made_from = shared.template.clone();
+                kernels.extend(last(Checked { kernel: *kernel, hash: front.hash, made_from }, &mut sink));
             }
         }
-        found.extend(sink.into_diagnostics());
+        said.extend(made_from, sink.into_diagnostics());
     }
-    if !found.errors.is_empty() {
-        return Err(failure(found));
-    }
-    let rendered = render(&found.warnings, path, source);
-    Ok(Accepted { kernels, warnings: found.warnings, rendered })
+    said.outcome(kernels)
 }
 
 /// The PTX of a kernel instance.

@@ -6,6 +6,25 @@
 //! * [`build()`]: called in `build.rs`, compiles every kernel of a package to PTX;
 //! * `compile`, with the feature `llvm`: compiles source text to PTX, for tests and tools.
 //!
+//! ```
+//! let kernel = "
+//!     #[tma_kernel(threads = 32)]
+//!     fn k(out: Global<u32>) {
+//!         let row: SharedArray<u32, 32> = shared();
+//!         row.set(thread_idx().x, 7);
+//!         sync_threads();
+//!         out.set(thread_idx().x, row.get(31 - thread_idx().x));
+//!     }";
+//! let accepted = tma_codegen::check_protocol("kernel.rs", kernel)?;
+//! assert_eq!(accepted.kernels.len(), 1);
+//!
+//! // Each thread reads what another one writes.
+//! let racy = kernel.replace("sync_threads();", "");
+//! let refused = tma_codegen::check_protocol("kernel.rs", &racy).unwrap_err();
+//! assert!(refused.to_string().starts_with("error[TMA0704]"));
+//! # Ok::<(), tma_codegen::Failure>(())
+//! ```
+//!
 //! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
 //! kernels are checked and launchers generated, but there is no PTX.
 
@@ -40,7 +59,7 @@ mod target;
 pub use backend::BackendError;
 pub use build::{Build, BuildError, Report, Unkept, Why, build, sources};
 pub use checks::Checks;
-pub use compile::{Accepted, Checked, Failure, check, check_for, check_protocol};
+pub use compile::{Accepted, Checked, Failure, check, check_for, check_in, check_protocol};
 #[cfg(feature = "llvm")]
 pub use compile::{Ptx, compile, compile_kernel, compile_with};
 pub use target::{Feature, Target, UnknownTarget};

@@ -1,9 +1,10 @@
 //! Modules that are made from others, `#[tma_module(from = ..)]`, which may be in other packages.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tma_codegen::{Build, Report, check};
+use tma_codegen::{Build, Failure, Report, abi, check, check_in};
 
 /// A package whose module others are made from: `lib::fills::add`.
 const LIBRARY: &str = "\
@@ -111,6 +112,30 @@ fn a_template_of_another_package_is_found_and_left_for_the_macro() {
     let left: syn::ItemMod = syn::parse_str(&packages.left("lib::fills::add")).unwrap();
     assert_eq!(left, syn::parse_str(FILLS).unwrap());
     assert_eq!(packages.build(MINE).reused, ["fill::two", "clear"]);
+}
+
+/// Tools see the kernels that the build script compiles, with the hashes that name their PTX.
+#[test]
+fn a_check_of_a_package_has_the_kernels_that_its_build_compiles() {
+    let packages = Packages::new("checked");
+    packages.build(MINE);
+    let (user, lib) = (packages.0.join("user"), packages.0.join("lib"));
+    let others = BTreeMap::from([("lib".to_owned(), lib)]);
+    let accepted = check_in(&user, &others, "src/lib.rs", MINE).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<_> = accepted.kernels.iter().map(|checked| checked.kernel.kernel().path()).collect();
+    assert_eq!(names, ["fill::two", "clear"]);
+    for checked in &accepted.kernels {
+        assert_eq!(checked.made_from.as_deref(), Some(Path::new("lib/src/fills.rs")));
+        let ptx = user.join("out").join(abi::ptx_file(checked.kernel.kernel(), checked.hash));
+        assert!(ptx.exists(), "{}", ptx.display());
+    }
+    // What is wrong is told by the line of the template.
+    let failure = check_in(&user, &others, "src/lib.rs", &MINE.replace("-x", "-y")).unwrap_err();
+    let Failure::Rules { errors, rendered, .. } = &failure else { panic!("{failure}") };
+    assert!(!errors.is_empty() && rendered.contains("lib/src/fills.rs:2:"), "{rendered}");
+    // Without the other package it is not found.
+    let failure = check_in(&user, &BTreeMap::new(), "src/lib.rs", MINE).unwrap_err();
+    assert!(failure.to_string().contains("TMA0271"), "{failure}");
 }
 
 #[test]

@@ -1,23 +1,24 @@
 //! Kernels in source files, and what the compiler's checks find of them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tma_codegen::check::protocol::{self, Budget, Verdict};
 use tma_codegen::diag::Diagnostic;
 use tma_codegen::ir::{Kernel, StmtKind, visit};
 use tma_codegen::{Checked, Failure, abi};
 
 use crate::progress;
+use crate::sources::Sources;
 
 /// A kernel instance that breaks no rule for statements.
 #[derive(Debug)]
 pub(super) struct Judged {
     /// `kernel`, or `kernel::instance`.
     pub(super) name: String,
-    /// Its source file, relative to the package.
+    /// The file of its lines, relative to the package; those of other packages begin with the
+    /// package's name.
     pub(super) file: String,
+    /// The file whose module is made from one in `file`, if it is another.
+    pub(super) made_in: Option<String>,
     pub(super) line: usize,
     /// The end of the path of its PTX.
     pub(super) ptx: String,
@@ -69,37 +70,40 @@ pub(super) struct Found {
     pub(super) refused: Vec<Refused>,
 }
 
-/// Judges the kernels of some files; `root` is left out of their paths.
+/// Judges the kernels of some files.
 ///
 /// # Errors
 ///
-/// If a file cannot be read.
-pub(super) fn judge(files: &[PathBuf], root: &Path, budget: Budget) -> Result<Found> {
+/// None of its own: what is wrong is found.
+pub(super) fn judge(sources: &Sources, budget: Budget) -> Result<Found> {
     let (mut found, mut checked) = (Found::default(), vec![]);
-    for path in files {
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        // As in the build script: what is not Rust, rustc reports.
-        let Ok(source) = String::from_utf8(bytes) else { continue };
-        if !source.contains("tma_kernel") {
-            continue;
-        }
-        let file = path.strip_prefix(root).unwrap_or(path).display().to_string();
-        match tma_codegen::check(&file, &source) {
+    for source in &sources.files {
+        match sources.check(source) {
             Ok(accepted) => checked.extend(accepted.kernels.into_iter().map(|kernel| {
-                let exceptions = exceptions(kernel.kernel.kernel(), &source);
-                (file.clone(), kernel, exceptions)
+                let lines = sources.lines_of(&kernel, source);
+                let made_in = (lines.path != source.path).then(|| source.path.clone());
+                let exceptions = exceptions(kernel.kernel.kernel(), &lines.text);
+                let at = Place { file: lines.path, made_in, exceptions };
+                (at, kernel)
             })),
-            Err(failure) => found.refused.push(refused(file, &failure)),
+            Err(failure) => found.refused.push(refused(source.path.clone(), &failure)),
         }
     }
-    found.kernels =
-        progress::over("following threads through kernels", &checked, |(file, checked, exceptions)| {
-            Ok::<_, anyhow::Error>(judged(file, checked, exceptions, budget))
-        })?;
+    let follow = |(at, checked): &(Place, Checked)| Ok::<_, anyhow::Error>(judged(at, checked, budget));
+    found.kernels = progress::over("following threads through kernels", &checked, follow)?;
     Ok(found)
 }
 
-fn judged(file: &str, checked: &Checked, exceptions: &[Exception], budget: Budget) -> Judged {
+/// Where a kernel is, and what it asks to be believed there.
+#[derive(Debug)]
+struct Place {
+    file: String,
+    made_in: Option<String>,
+    exceptions: Vec<Exception>,
+}
+
+fn judged(at: &Place, checked: &Checked, budget: Budget) -> Judged {
+    let Place { file, made_in, exceptions } = at;
     let kernel = checked.kernel.kernel();
     let mut report = protocol::report(&checked.kernel, budget);
     if let Verdict::Broken(found) = report.judgement.verdict {
@@ -109,11 +113,12 @@ fn judged(file: &str, checked: &Checked, exceptions: &[Exception], budget: Budge
     }
     Judged {
         name: kernel.path(),
-        file: file.to_owned(),
+        file: file.clone(),
+        made_in: made_in.clone(),
         line: kernel.span.start().line,
         ptx: abi::ptx_file(kernel, checked.hash),
         trusted: kernel.trusted.clone(),
-        exceptions: exceptions.to_vec(),
+        exceptions: exceptions.clone(),
         report,
     }
 }

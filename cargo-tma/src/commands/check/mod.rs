@@ -17,6 +17,7 @@ use crate::kernel::Kernel;
 use crate::output::Output;
 use crate::package::{self, Built, Package};
 use crate::progress;
+use crate::sources::Sources;
 use judged::{Found, Judged, judge};
 use report::{Ptxas, Report};
 
@@ -28,7 +29,8 @@ pub(crate) fn run(options: &Check) -> Result<Output> {
     let root = package.as_ref().map_or_else(env::current_dir, |package| Ok(package.folder.clone()))?;
     let files = sources::rust_files(&folders(&root, package.as_ref(), &options.sources)?)?;
     let budget = options.budget.map_or(Budget::REPORT, Budget);
-    let Found { mut kernels, refused } = judge(&files, &root, budget)?;
+    let sources = Sources::read(&files, &root, package.as_ref())?;
+    let Found { mut kernels, refused } = judge(&sources, budget)?;
     if let Some(name) = &options.kernel {
         let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
         kernels.retain(|kernel| package::is_named(&kernel.name, name));

@@ -168,7 +168,8 @@ fn grouped(kernels: &[Judged], texts: Vec<String>) -> String {
     let mut groups: Vec<(&Judged, String, usize)> = vec![];
     for (kernel, text) in kernels.iter().zip(texts) {
         let is_alike = |(first, known, _): &&mut (&Judged, String, usize)| {
-            (&first.file, first.line) == (&kernel.file, kernel.line) && *known == text
+            let [a, b] = [first, kernel].map(|kernel| (&kernel.file, kernel.line, &kernel.made_in));
+            a == b && *known == text
         };
         match groups.iter_mut().find(is_alike) {
             Some((_, _, count)) => *count += 1,
@@ -181,7 +182,8 @@ fn grouped(kernels: &[Judged], texts: Vec<String>) -> String {
             2 => " and another instance".to_owned(),
             more => format!(" and {} other instances", more - 1),
         };
-        let at = dim(place(kernel, kernel.line));
+        let made = kernel.made_in.as_ref().map(|file| format!(", made in {file}")).unwrap_or_default();
+        let at = dim(place(kernel, kernel.line) + &made);
         format!("{}{others}  {at}\n{text}", bold(&kernel.name))
     };
     groups.into_iter().map(one).collect()
@@ -291,6 +293,7 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
         "kernel": kernel.name,
         "file": kernel.file,
         "line": kernel.line,
+        "made_in": kernel.made_in,
         "protocol": {
             "verdict": verdict,
             "trusted": kernel.trusted,
