@@ -48,7 +48,7 @@ fn published_packages_say_what_they_are() {
     for folder in all {
         let manifest = manifest(&folder);
         let name = name(&manifest);
-        for key in ["version", "edition", "rust-version", "license", "keywords", "categories"] {
+        for key in ["version", "edition", "rust-version", "license"] {
             assert!(manifest.contains(&format!("\n{key}.workspace = true\n")), "{name}: {key}");
         }
         let documentation = format!("documentation = \"https://docs.rs/{name}\"");
@@ -63,6 +63,105 @@ fn published_packages_say_what_they_are() {
         assert!(readme.starts_with(&format!("# {name}\n")), "{name}");
         for feature in features(&manifest) {
             assert!(readme.contains(&format!("\n| `{feature}` | o")), "{name}: README.md lacks `{feature}`");
+        }
+    }
+}
+
+/// Categories of the registry that fit a package of this project. Source: its list of categories.
+const CATEGORIES: [&str; 11] = [
+    "command-line-utilities",
+    "compilers",
+    "concurrency",
+    "development-tools::build-utils",
+    "development-tools::cargo-plugins",
+    "development-tools::testing",
+    "emulators",
+    "hardware-support",
+    "mathematics",
+    "science",
+    "simulation",
+];
+
+/// The texts of a list in a manifest: `key = ["a", "b"]`.
+fn list<'a>(manifest: &'a str, key: &str) -> Vec<&'a str> {
+    let line = manifest.lines().find_map(|line| line.strip_prefix(&format!("{key} = [")));
+    line.map(|line| line.split('"').skip(1).step_by(2).collect()).unwrap_or_default()
+}
+
+/// What is wrong with the words by which a package is found.
+fn misfiled(manifest: &str) -> Vec<String> {
+    let (keywords, categories) = (list(manifest, "keywords"), list(manifest, "categories"));
+    // Source: The Cargo Book, "The `keywords` field".
+    let is_keyword = |word: &str| {
+        word.len() <= 20
+            && word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_+".contains(c))
+    };
+    let mut wrong = vec![];
+    for (what, words) in [("keywords", &keywords), ("categories", &categories)] {
+        if !(1..=5).contains(&words.len()) {
+            wrong.push(format!("{} {what}", words.len()));
+        }
+    }
+    wrong.extend(keywords.iter().filter(|word| !is_keyword(word)).map(|word| format!("the keyword {word}")));
+    let unknown = categories.iter().filter(|category| !CATEGORIES.contains(category));
+    wrong.extend(unknown.map(|category| format!("the category {category}")));
+    wrong
+}
+
+#[test]
+fn published_packages_are_found_by_what_they_are() {
+    let mut all = vec![];
+    for folder in published() {
+        let manifest = manifest(&folder);
+        assert_eq!(misfiled(&manifest), [""; 0], "{}", name(&manifest));
+        all.push((list(&manifest, "keywords").join(" "), list(&manifest, "categories").join(" ")));
+    }
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count, "two packages are filed alike");
+}
+
+#[test]
+fn words_that_the_registry_refuses_are_found() {
+    let manifest = "keywords = [\"GPU\", \"a b\"]\ncategories = [\"kernels\"]\n";
+    assert_eq!(misfiled(manifest), ["the keyword GPU", "the keyword a b", "the category kernels"]);
+    assert_eq!(misfiled("[package]\n"), ["0 keywords", "0 categories"]);
+}
+
+/// The repository has no public address yet. When the workspace names one, every package has it.
+#[test]
+fn packages_name_the_repository_of_the_workspace() {
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let is_known = workspace.lines().any(|line| line.starts_with("repository = \"https://"));
+    for folder in published() {
+        let manifest = manifest(&folder);
+        let inherits = manifest.lines().any(|line| line == "repository.workspace = true");
+        let invents = manifest.lines().any(|line| line.starts_with("repository = "));
+        assert_eq!((inherits, invents), (is_known, false), "{}", name(&manifest));
+    }
+}
+
+/// The front page of each library has an example: one that rustdoc compiles and runs, or the kernel
+/// of a new package, which needs a build script.
+#[test]
+fn front_pages_have_an_example() {
+    let kernel = fs::read_to_string(root().join("cargo-tma/templates/src/lib.rs")).unwrap();
+    let (_, kernel) = kernel.split_once("\n\n").expect("a title comes first");
+    for folder in published() {
+        let Ok(library) = fs::read_to_string(folder.join("src/lib.rs")) else { continue };
+        let front = library.lines().map_while(|line| line.strip_prefix("//!"));
+        let front: String =
+            front.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
+        let blocks: Vec<_> = front.split("```").skip(1).step_by(2).collect();
+        let name = folder.display();
+        assert!(
+            blocks.iter().any(|block| block.starts_with('\n') || block.starts_with("ignore\n")),
+            "{name}"
+        );
+        for block in blocks.iter().filter_map(|block| block.strip_prefix("ignore\n")) {
+            assert_eq!(block, kernel, "{name}");
         }
     }
 }

@@ -1,4 +1,39 @@
 //! Matrix products, convolutions and attention for Hopper GPUs, to be called from Rust.
+//!
+//! ```
+//! use tma_kernels::gemm::{Activation, GemmOptions, gemm};
+//! use tma_runtime::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::open()?; // a GPU with the feature `cuda`, else the simulator
+//! let a = device.tensor(&[bf16::from_f32(0.5); 64 * 64], [64, 64])?;
+//! let b = device.tensor(&[bf16::from_f32(0.25); 64 * 64], [64, 64])?;
+//! let mut c = device.zeros::<bf16, 2>([64, 64])?;
+//! let options = GemmOptions { activation: Activation::Relu, ..GemmOptions::default() };
+//! gemm(&device, &a, &b, &mut c, options)?; // C = max(A · B, 0)
+//! assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 8.0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | function | what it computes |
+//! | --- | --- |
+//! | [`gemm::gemm`] | products of matrices and of batches, with bias, residual and activation |
+//! | [`gemm::gemm_scaled`] | products of `e4m3` with scales of blocks |
+//! | [`gemm::gemm_grouped`] | products of groups of rows, each with a matrix of its own |
+//! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
+//! | [`conv::conv2d`] | convolutions of channels-last images |
+//! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
+//!
+//! The first argument of each is a device, a stream or a capture, as for any launch. What does not
+//! fit is an error with a code. Kernels with a function of the caller's between sums and result are
+//! made from those of [`gemm::full`] by `#[tma_module(from = ..)]`.
+//!
+//! # Features
+//!
+//! * `llvm` (on by default): compiles the kernels; needs the library of LLVM 22.
+//! * `ptx-sim` (on by default): runs them on the simulator.
+//! * `cuda`: runs them on GPUs, through NVIDIA's driver.
 
 pub mod attention;
 pub mod conv;

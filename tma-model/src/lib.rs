@@ -14,6 +14,16 @@
 //! | [`assertion`] | how a kernel without calls reports which assertion failed |
 //! | [`limits`] | every other number that the hardware fixes, with the document that says so |
 //!
+//! ```
+//! use tma_model::{Scalar, TileSwizzle, TileType, limits};
+//!
+//! let tile = TileType { element: Scalar::F16, extents: vec![128, 64], swizzle: TileSwizzle::B128 };
+//! assert_eq!((tile.row_bytes(), tile.bytes()), (128, 16 * 1024));
+//! // A row is as long as the swizzle's span: the copy engine moves the tile at once.
+//! assert_eq!(tile.panels(), 1);
+//! assert!(tile.shared_bytes() <= limits::SHARED_BYTES);
+//! ```
+//!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
 //! procedural macro, into build scripts and into programs alike. What an instruction *does* is not
 //! here: the simulator has semantics of its own, so that it can judge the compiler.

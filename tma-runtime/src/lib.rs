@@ -1,5 +1,69 @@
 //! The host and device sides of kernels written with `#[tma_kernel]`.
 //!
+//! A kernel, whose package calls `tma_codegen::build()` in its `build.rs`:
+//!
+//! ```ignore
+//! use tma_runtime::prelude::*;
+//!
+//! /// `dst = factor * src`, one block per tile of 32 rows and 64 columns.
+//! #[tma_kernel(threads = 128)]
+//! pub fn scale(
+//!     factor: f32,
+//!     src: TensorMap<Tile<f32, Shape2<32, 64>>>,
+//!     dst: TensorMap<Tile<f32, Shape2<32, 64>>>,
+//! ) {
+//!     let tile: Tile<f32, Shape2<32, 64>> = shared();
+//!     let full: Barrier = shared();
+//!     let at = dst.block_tile();
+//!     let thread = thread_idx().x;
+//!
+//!     // One thread sets the barrier up, and starts the load.
+//!     if thread == 0 {
+//!         full.init(1);
+//!         fence_barrier_init();
+//!     }
+//!     sync_threads();
+//!     if thread == 0 {
+//!         full.arrive_expect_tx(tile.bytes());
+//!         src.load(tile, at, full);
+//!     }
+//!     full.wait(0);
+//!
+//!     // Each thread has 16 elements, in one column.
+//!     for i in 0..16u32 {
+//!         let place = [i * 2 + thread / 64, thread % 64];
+//!         tile.set(place, factor * tile.get(place));
+//!     }
+//!
+//!     // The store must see what all threads have written.
+//!     fence_proxy_async();
+//!     sync_threads();
+//!     if thread == 0 {
+//!         dst.store(at, tile);
+//!         bulk_commit_group();
+//!         bulk_wait_group_read::<0>();
+//!     }
+//! }
+//! ```
+//!
+//! The attribute makes a module with a typed launcher. A tensor map has the type of the tile that it
+//! moves, and the launcher encodes it from the tensor:
+//! `scale::launch(&device, scale::tiles_of_dst(shape), 2.0, &src, &mut dst)`. Devices and tensors
+//! need no kernel:
+//!
+//! ```
+//! use tma_runtime::prelude::*;
+//!
+//! # fn main() -> Result<(), Error> {
+//! let device = Device::open()?; // a GPU with the feature `cuda`, else the simulator
+//! let src = device.tensor(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])?;
+//! let mut dst = device.zeros::<f32, 2>([2, 3])?;
+//! dst.copy_from(&src.to_vec()?)?;
+//! assert_eq!(dst.to_vec()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! * [`lang`] is the vocabulary of kernels: tiles, barriers, tensor maps, thread indices. rustc
 //!   type-checks it; it runs only on devices.
 //! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host side: memory, ordering
