@@ -1,4 +1,4 @@
-//! The commands. Each module has one.
+//! The commands. Each module has one, but for what several share.
 
 mod assembled;
 pub(crate) mod check;
@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod layout;
 pub(crate) mod new;
+mod parameters;
 pub(crate) mod ptx;
 pub(crate) mod run;
 pub(crate) mod sass;

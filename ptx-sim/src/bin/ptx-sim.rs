@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn run(options: &Run) -> Result<bool, String> {
     let file = options.file.display().to_string();
     let ptx = fs::read_to_string(&options.file).map_err(|error| format!("{file}: {error}"))?;
-    let outcome = options.launch.run(&file, &ptx, &options.entry)?;
+    let outcome = options.launch.run(&file, &ptx, &options.entry).map_err(|why| why.to_string())?;
     let written = io::stdout().write_all(outcome.text.as_bytes());
     written.map_err(|error| format!("standard output: {error}"))?;
     Ok(outcome.is_clean)

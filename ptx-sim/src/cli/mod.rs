@@ -8,12 +8,12 @@ mod numbers;
 mod show;
 mod timeline;
 
-use std::fs;
 use std::path::PathBuf;
+use std::{fmt, fs};
 
 use clap::Args;
 
-use crate::{Checks, GlobalMemory, LaunchConfig, Module, launch};
+use crate::{Checks, Error, GlobalMemory, LaunchConfig, Module, launch};
 
 use arguments::{Argument, Buffer};
 
@@ -85,6 +85,31 @@ pub struct Outcome {
     pub json: serde_json::Value,
 }
 
+/// Why a kernel was not launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The arguments are not what the kernel takes; says how.
+    Arguments(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arguments(why) | Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
 impl Launch {
     /// Launches a kernel of `ptx`, and writes the files that were asked for. `name` is what
     /// messages call the PTX.
@@ -92,11 +117,14 @@ impl Launch {
     /// # Errors
     ///
     /// If the PTX cannot be loaded, the launch is refused, or a file cannot be read or written.
-    pub fn run(&self, name: &str, ptx: &str, entry: &str) -> Result<Outcome, String> {
+    pub fn run(&self, name: &str, ptx: &str, entry: &str) -> Result<Outcome, Refusal> {
         let module = Module::load(ptx).map_err(|error| format!("{name}: {error}"))?;
         let Some(kernel) = module.kernel(entry) else {
             let names: Vec<_> = module.kernels().map(|kernel| kernel.name().to_owned()).collect();
-            return Err(format!("{name} has no kernel `{entry}`; it has: {}", names.join(", ")));
+            return Err(Refusal::Other(format!(
+                "{name} has no kernel `{entry}`; it has: {}",
+                names.join(", ")
+            )));
         };
         let block = self.block.or(kernel.required_threads());
         let block =
@@ -115,12 +143,16 @@ impl Launch {
             ..LaunchConfig::default()
         };
         let mut memory = GlobalMemory::default();
-        let (allocated, args) = buffers::allocate(&mut memory, &self.buffers, &self.args)?;
+        let (allocated, args) =
+            buffers::allocate(&mut memory, &self.buffers, &self.args).map_err(Refusal::Arguments)?;
         // A wrong index is said before the kernel runs, not after.
         for index in self.show.iter().map(|show| show.0).chain(self.out.iter().map(|out| out.0)) {
             buffers::find(&allocated, index)?;
         }
-        let report = launch(&module, &mut memory, entry, &config, &args).map_err(|why| why.to_string())?;
+        let report = launch(&module, &mut memory, entry, &config, &args).map_err(|why| match why {
+            Error::Arguments(why) => Refusal::Arguments(why),
+            why => Refusal::Other(why.to_string()),
+        })?;
 
         // A source file that is not here is left out: its lines still have their numbers.
         let sources = module.sources(|file| fs::read_to_string(file).ok());
