@@ -23,10 +23,10 @@ pub const KERNEL_OPERATIONS: u64 = 100_000;
 pub const INSTANCES_OPERATIONS: u64 = 40 * KERNEL_OPERATIONS;
 
 /// The most bytes of LLVM IR of a kernel that is optimised in full. Several passes take time in
-/// proportion to the square of a kernel's size: for three times as much some take seven seconds.
+/// proportion to the square of a kernel's size: at 3 MiB one pass takes seven seconds.
 pub const OPTIMISED_BYTES: usize = 1 << 20;
 
-/// The same of a kernel with tensor cores, whose multiplications ptxas serialises unless LLVM
+/// The same limit for kernels with tensor cores, whose multiplications ptxas serialises unless LLVM
 /// leaves accumulators in registers of their own. The largest of this repository has half as many.
 pub const OPTIMISED_MMA_BYTES: usize = 5 << 20;
 

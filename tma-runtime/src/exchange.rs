@@ -135,6 +135,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// [`ForeignError::Shared`] if a [`Graph`](crate::Graph) uses the tensor,
     /// [`ForeignError::NotPrimary`] on the simulator, [`Error::KernelFault`] and [`Error::Driver`].
+    /// The tensor is dropped then.
     pub fn into_cust<B: DeviceCopy + Pod>(self) -> Result<DeviceBuffer<B>, Error> {
         const { assert!(size_of::<B>() == size_of::<T>(), "elements differ in size") };
         let (device, len) = (self.device().clone(), self.len());

@@ -122,8 +122,8 @@ pub mod tune;
 
 pub mod testing;
 
-#[cfg(feature = "cust")]
 /// The crate with which [`Device::from_cust`] and others exchange what the driver made.
+#[cfg(feature = "cust")]
 pub use ::cust;
 pub use device::Device;
 pub use device::stream::{Event, Stream};

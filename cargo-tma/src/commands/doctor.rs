@@ -219,7 +219,11 @@ impl Package {
 
     /// Whether it names cust, as a dependency or as a feature.
     fn uses_cust(&self) -> bool {
-        let is_named = |line: &str| line.starts_with("cust") || line.contains("cust\"");
+        let is_named = |line: &str| {
+            ["cust =", "cust=", "cust."].iter().any(|start| line.starts_with(start))
+                || line.contains("\"cust\"")
+                || line.contains("/cust\"")
+        };
         self.manifest.lines().filter(|line| !line.starts_with('#')).any(is_named)
     }
 }

@@ -25,9 +25,9 @@ pub(super) fn edit(rules: &Rules<'_>, map: &Expr, edit: &MapEdit, sink: &mut Sin
         }
         MapEdit::Extent { dimension, extent } if *dimension as usize + 1 == tile.rank() => {
             let (element, unit) = (tile.element, BULK_BYTES / tile.element.bytes());
-            let more = (variables.of(extent).bits % u64::from(unit)) as u32;
-            if more != 0 && is_stored_through(rules.kernel, map, *dimension) {
-                sink.error(mistake::Copy::MapRow { element, unit, more }, extent.span);
+            let is_ragged = !variables.of(extent).bits.is_multiple_of(u64::from(unit));
+            if is_ragged && is_stored_through(rules.kernel, map, *dimension) {
+                sink.error(mistake::Copy::MapRow { element, unit }, extent.span);
             }
         }
         MapEdit::Stride { bytes, .. } => {

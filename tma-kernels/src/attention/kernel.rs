@@ -13,8 +13,8 @@ pub mod forward {
     /// The named barrier at which both warpgroups have cleared their half of a block's values.
     const CLEARED: u32 = 1;
 
-    /// The greatest sum of a thread's weights of one row and block for which the row's maximum
-    /// stays as it is. No weight is greater than that sum, so an `f16` holds each of them.
+    /// The greatest sum of a thread's weights of its rows and a block, times 2^`SHIFT`, for which the
+    /// rows' maxima stay as they are. No weight is greater than that sum, so an `f16` holds each.
     const MOST: f32 = 1024.0;
 
     /// The greatest exponent that `top` holds: neighbours of an `f32` are an eighth apart there.
@@ -135,20 +135,21 @@ pub mod forward {
     /// computed: `top` rises to it, and the weights are computed with that. In this case the result
     /// is true, and sums of earlier blocks have to be multiplied by `shrink`.
     ///
-    /// The greatest weight is 2 to the power of -`SHIFT`, so that sums of weights times values do
-    /// not overflow where their mean does not.
+    /// Where the maximum is computed, the greatest weight is 2^-`SHIFT`, and later ones are at most
+    /// [`MOST`] times that: sums of weights times values do not overflow where their mean does not.
     ///
     /// A row whose maximum is beyond [`FAR`] is *far*: the product of score and scale is rounded by
     /// too much there. From then on its greatest score, `peak`, is subtracted first: its weights are
-    /// `exp2((score - peak) * scale - SHIFT)`. Its `top` is -∞, which makes its weights infinite in
-    /// every block, and so has them computed again. The `peak` of other rows is -∞. A row that has
-    /// seen no key has the least number as its `top`: not -∞, for the weights of scores of -∞ have
-    /// to be 0.
+    /// `exp2((score - peak) * scale - SHIFT)`. While a row of the warp `is_far`, weights are computed
+    /// the longer way in every block. The `peak` of other rows is -∞. A row that has seen no key has
+    /// the least number as its `top`: the weight of a score of -∞ is 0 with it, and that of any other
+    /// infinite.
     #[tma_device]
-    fn softmax<const DEPTH: u32, const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
+    fn softmax<const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         top: &mut Rows<f32, 64>,
         peak: &mut Rows<f32, 64>,
+        is_far: &mut bool,
         total: &mut Rows<f32, 64>,
         shrink: &mut Rows<f32, 64>,
         scale: f32,
@@ -159,7 +160,7 @@ pub mod forward {
         if !FIRST {
             weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
             let most = MOST / (1u64 << SHIFT) as f32;
-            rises = vote_any(max(sums[0], sums[1]) > most);
+            rises = vote_any(max(sums[0], sums[1]) > most) || *is_far;
         }
         if rises {
             let greatest = scores.row_max();
@@ -170,24 +171,27 @@ pub mod forward {
             for r in unroll(0..top.len()) {
                 let exponent = max(top[r], fma(greatest[r], scale, SHIFT as f32));
                 let was_far = peak[r] > f32::NEG_INFINITY;
-                let is_far = was_far || abs(exponent) > FAR && greatest[r] > f32::NEG_INFINITY;
-                let before =
-                    [if was_far { peak[r] } else { 0.0 }, if was_far { SHIFT as f32 } else { top[r] }];
-                if is_far {
+                let is_beyond = was_far || abs(exponent) > FAR && greatest[r] > f32::NEG_INFINITY;
+                let exponent_before = if top[r] > f32::MIN { top[r] } else { f32::NEG_INFINITY };
+                let before = [
+                    if was_far { peak[r] } else { 0.0 },
+                    if was_far { SHIFT as f32 } else { exponent_before },
+                ];
+                if is_beyond {
                     peak[r] = max(peak[r], greatest[r]);
-                    top[r] = f32::NEG_INFINITY;
+                    top[r] = f32::MAX;
                     of_scores[r] = peak[r];
                 } else {
                     top[r] = exponent;
                     of_exponents[r] = exponent;
                 }
-                is_any_far |= is_far;
+                is_any_far |= is_beyond;
                 shrink[r] = exp2_ftz(fma(before[0] - of_scores[r], scale, before[1] - of_exponents[r]));
                 total[r] *= shrink[r];
                 sums[r] = 0.0;
             }
-            // At a depth of 64, ptxas schedules the whole loop better without this branch.
-            if DEPTH == 64 || vote_any(is_any_far) {
+            *is_far = vote_any(is_any_far);
+            if *is_far {
                 for i in unroll(0..scores.len()) {
                     scores[i] -= of_scores[scores.row(i)];
                 }
@@ -363,6 +367,7 @@ pub mod forward {
 
                 let mut top = Rows::<f32, 64>::filled(f32::MIN);
                 let mut peak = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
+                let mut is_far = false;
                 let mut total = Rows::<f32, 64>::filled(0.0);
                 let mut shrink = Rows::<f32, 64>::filled(1.0);
                 let mut here = place::<CAUSAL>(at, tiles);
@@ -383,10 +388,11 @@ pub mod forward {
                 if seen < KEYS as i32 {
                     hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
                 }
-                softmax::<DEPTH, KEYS, true, SHIFT>(
+                softmax::<KEYS, true, SHIFT>(
                     &mut scores,
                     &mut top,
                     &mut peak,
+                    &mut is_far,
                     &mut total,
                     &mut shrink,
                     scale,
@@ -416,10 +422,11 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        let rises = softmax::<DEPTH, KEYS, false, SHIFT>(
+                        let rises = softmax::<KEYS, false, SHIFT>(
                             &mut scores,
                             &mut top,
                             &mut peak,
+                            &mut is_far,
                             &mut total,
                             &mut shrink,
                             scale,
@@ -520,10 +527,11 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        softmax::<DEPTH, KEYS, true, SHIFT>(
+                        softmax::<KEYS, true, SHIFT>(
                             &mut scores,
                             &mut top,
                             &mut peak,
+                            &mut is_far,
                             &mut total,
                             &mut shrink,
                             scale,

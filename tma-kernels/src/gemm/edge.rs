@@ -30,7 +30,9 @@ impl Edge {
         let begins = c.as_ptr().is_multiple_of(UNIT as u64)
             && (rows == 1 || row.is_multiple_of(unit))
             && (batches == 1 || matrix.is_multiple_of(unit));
-        let column = match (columns > 1 && step != 1, begins) {
+        // Without elements, or with such columns, the launch says what is wrong.
+        let is_refused = batches == 0 || rows == 0 || columns > 1 && step != 1;
+        let column = match (is_refused, begins) {
             (true, _) => columns,
             (false, true) => columns / unit * unit,
             (false, false) => 0,
@@ -118,5 +120,6 @@ mod tests {
     #[test]
     fn what_no_thread_could_store_either_is_left_to_the_launch() {
         assert_eq!(edge::<bf16>([1, 4, 65], [260, 1, 4]), 65);
+        assert_eq!(edge::<bf16>([0, 4, 65], [260, 65, 1]), 65);
     }
 }

@@ -85,7 +85,7 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub transpose_a: bool,
     /// B is stored N × K, not K × N. Elements of other than 16 bits must be.
     pub transpose_b: bool,
-    /// What the product is multiplied by. With 0 neither A nor B is read.
+    /// The factor of the product. With 0 neither A nor B is read.
     pub alpha: f32,
     /// What earlier elements of C are multiplied by before they are added. With 0 they are not
     /// read.

@@ -119,6 +119,12 @@ fn a_kernel_is_chosen_for_rows_of_any_width() -> Result<(), GemmError> {
         assert_eq!(*found, a.iter().zip(b).map(|(a, b)| a.to_f32() * b.to_f32()).sum::<f32>());
     }
     assert_eq!(picked.to_vec()?, c);
+
+    // Indices, but no matrix of C: the launch refuses its map.
+    let mut none = device.zeros::<f32, 3>([0, m, n])?;
+    let at = device.tensor(&[0u32], [1])?;
+    let indices = Indices { c: Some(at.view()), ..Indices::default() };
+    assert!(gemm_picked(&device, &of_a, &of_b, &mut none, indices, options()).is_err());
     Ok(())
 }
 

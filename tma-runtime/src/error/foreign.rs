@@ -56,8 +56,8 @@ pub enum ForeignError {
 
     /// A device that cust cannot have a part in.
     #[error(
-        "cust knows GPUs and their primary contexts, and {device} is neither: exchange what belongs to \
-         a device of `Device::cuda`"
+        "cust uses only the primary contexts of GPUs, and {device} has none: open the GPU with \
+         `Device::cuda`"
     )]
     NotPrimary {
         /// The device.

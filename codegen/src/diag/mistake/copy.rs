@@ -45,8 +45,8 @@ pub(crate) enum Copy {
     MapAddress { element: Scalar },
     /// A tensor without elements.
     MapExtent,
-    /// A row that a store goes beyond, of this many elements more than a multiple of so many.
-    MapRow { element: Scalar, unit: u32, more: u32 },
+    /// A row that a store goes beyond: no multiple of so many elements.
+    MapRow { element: Scalar, unit: u32 },
     /// A stride that no tensor map has.
     MapStride,
     /// A dimension that a map's field is not there for: they are below `end`.
@@ -167,10 +167,10 @@ impl Copy {
                 Text::new(Code::MapField, "a tensor has at least one element along each dimension")
                     .help("do not copy by a map of a tensor without elements")
             }
-            Self::MapRow { element, unit, more } => {
+            Self::MapRow { element, unit } => {
                 let message = format!(
                     "stores through this map write beyond its rows: they write whole units of 16 bytes, and a row \
-                     ends {more} after a multiple of {unit}"
+                     is no multiple of {unit} elements"
                 );
                 Text::new(Code::MapField, message).help(format!(
                     "make rows a multiple of {unit} elements of `{element}`, or only load through the map"

@@ -220,8 +220,8 @@ impl Limits {
             }
             Self::InstancesSize { kernel, operations } => {
                 let message = format!(
-                    "the instances of `{kernel}` are too large: {operations} operations up to here; all of them may \
-                     have {}",
+                    "the instances of `{kernel}` are too large together: {operations} operations so far, of at most \
+                     {}",
                     limits::INSTANCES_OPERATIONS
                 );
                 Text::new(Code::KernelSize, message)

@@ -27,11 +27,11 @@ impl Listener {
         }
         let name = CString::new(VARIABLE).unwrap_or_default();
         let (variable, bytes) = module.global(&name)?;
-        let record = PageLocked::zeroed(driver)?;
-        let address: u64 = record.address();
-        if bytes != size_of_val(&address) {
+        if bytes != size_of::<u64>() {
             return Ok(None);
         }
+        let record = PageLocked::zeroed(driver)?;
+        let address: u64 = record.address();
         // SAFETY: the variable is as large as the address.
         unsafe { driver.copy_to_device(variable, ptr::from_ref(&address).cast(), bytes)? };
         Ok(Some(Self(record)))

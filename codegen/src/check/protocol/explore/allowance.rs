@@ -1,4 +1,4 @@
-//! How much may be looked at: steps, the work that these are, and the memory that states take.
+//! The checker's budget: steps, the work that they are, and the memory that states take.
 //!
 //! All three are counted and none is measured, so that a kernel is judged alike on every machine.
 //! Steps alone would not do: with a thousand groups of threads in each of 16 blocks, every clock
@@ -25,8 +25,8 @@ const LEAST_WORK: u64 = 1 << 24;
 /// How much work is done until the memory of a state is counted again. Each unit of it may have
 /// left a few numbers behind.
 pub(in crate::check::protocol) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
-/// Where much is held, counting it takes long: of so many bytes, a unit of work more between two
-/// counts.
+/// Bytes held for each further unit of work between two counts, since counting large states takes
+/// long.
 const BYTES_BETWEEN_COUNTS: u64 = 64;
 /// How many bytes of a state are counted, compared or copied in the time of a unit of work.
 pub(in crate::check::protocol) const BYTES_OF_WORK: u64 = 16;
@@ -83,8 +83,8 @@ impl Run<'_, '_> {
         groups as u64 * of_agent as u64
     }
 
-    /// What a step costs by the number of those whom it may have to do with, and what its operands
-    /// took to compute.
+    /// Charges a step: a unit for each group, barrier and thread that it may involve, and for each
+    /// operation on its operands.
     pub(in crate::check::protocol) fn charge_work(&mut self) -> Step {
         let threads = self.me().threads.len() as u64;
         let operations = self.terms.take_operations();

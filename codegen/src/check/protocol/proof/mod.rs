@@ -92,10 +92,11 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     continue;
                 }
                 let key = key::of(run);
-                let Ok(bytes) = charge(run, key.len()) else { return Outcome::Budget };
+                let numbers = key.len();
+                let Ok(bytes) = charge(run, numbers) else { return Outcome::Budget };
                 if seen.insert(key) {
                     *states += 1;
-                    run.held_beside += bytes;
+                    run.held_beside += bytes + bytes_of(numbers);
                     open.push((save(run), condition, bytes));
                     run.acquirer = Acquirer::default();
                     if run.facts.assume(run.terms, condition, false) {
@@ -125,8 +126,12 @@ fn charge(run: &mut Run<'_, '_>, numbers: usize) -> Step<u64> {
     run.budget.take_steps((numbers / NUMBERS_OF_A_STEP) as u64)?;
     let bytes = size::of_state(run);
     run.budget.take_work(bytes / BYTES_OF_WORK)?;
-    run.held_beside += (numbers * size_of::<u32>()) as u64;
-    if run.held_beside + bytes > MOST_BYTES { Err(Stop::Size) } else { Ok(bytes) }
+    if run.held_beside + bytes + bytes_of(numbers) > MOST_BYTES { Err(Stop::Size) } else { Ok(bytes) }
+}
+
+/// Bytes of a normal form of so many numbers.
+fn bytes_of(numbers: usize) -> u64 {
+    (numbers * size_of::<u32>()) as u64
 }
 
 /// The classes that a group parts into, also of groups in the same loops that have as many threads:

@@ -9,13 +9,13 @@ use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::quick::QuickSet;
 
-/// What a number of a state takes, in bytes: a value, or a part of a record.
+/// Bytes of a number of a state: a value, or a part of a record.
 const OF_A_NUMBER: u64 = 16;
-/// What a record of an access takes beside its numbers.
+/// Bytes of the record of an access without its numbers.
 const OF_A_RECORD: u64 = 160;
-/// What a decision takes, with its share of a map.
+/// Bytes of a decision, with its share of a map.
 const OF_A_FACT: u64 = 64;
-/// What a group of threads takes beside its numbers: with the locals of the loops that it is in.
+/// Bytes of a group of threads without its numbers: with the locals of the loops that it is in.
 const OF_AN_AGENT: u64 = size_of::<Agent>() as u64 + 256;
 
 /// The memory that a state takes, with all terms, in bytes. What is shared counts once.
