@@ -3,6 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tma_kernels::AttentionError;
+use tma_kernels::conv::ConvError;
+use tma_kernels::gemm::GemmError;
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
@@ -37,9 +40,23 @@ impl Subject {
     }
 }
 
-/// What the runtime said, of an error that may be a library's with that as its cause.
+/// The runtime's error, which may be inside one of the library's.
 pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
-    error.chain().find_map(|cause| cause.downcast_ref())
+    error.chain().find_map(|cause| {
+        let of_gemm = || match cause.downcast_ref() {
+            Some(GemmError::Runtime(error)) => Some(error),
+            _ => None,
+        };
+        let of_attention = || match cause.downcast_ref() {
+            Some(AttentionError::Runtime(error)) => Some(error),
+            _ => None,
+        };
+        let of_conv = || match cause.downcast_ref() {
+            Some(ConvError::Runtime(error)) => Some(error),
+            _ => None,
+        };
+        cause.downcast_ref().or_else(of_gemm).or_else(of_attention).or_else(of_conv)
+    })
 }
 
 /// Every check there is, on its smallest problem.

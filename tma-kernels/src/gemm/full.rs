@@ -405,7 +405,8 @@ pub mod with_options {
                     for j in unroll(0..N / COLS) {
                         let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
                         let first = (j * COLS / 2) as usize;
-                        let is_edge = column + (j + 1) * COLS > edge;
+                        // ptxas spills sums of 256 columns for it.
+                        let is_edge = N < 256 && column + (j + 1) * COLS > edge;
                         if leader {
                             bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
                             if beta != 0.0 && !is_edge {

@@ -165,7 +165,7 @@ impl Workspace {
 /// K of 0 it is zeros.
 ///
 /// Rows of A and B, as they are stored, begin at multiples of 16 bytes. Rows of C may begin and end
-/// anywhere, except those of `i32` and of [`Sums::Half`]: the copy engine stores as many 16 bytes of
+/// anywhere, except those of `i32`, of [`Sums::Half`] and of a transposed A: the copy engine stores as many 16 bytes of
 /// a row as there are, and threads the rest, which is slower.
 ///
 /// Sums that are divided among clusters are added in a fixed order: the same matrices give the same
@@ -299,13 +299,17 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         Sums::Half => AB::HALF.ok_or(GemmError::no_half_sums(AB::NAME))?,
     };
     let edge = Edge::of(&c);
+    let by_threads = edge.is_reached() && instances::has_options(types);
     let is_more = alpha != 1.0
         || beta != 0.0
         || residual.is_some()
         || bias.is_some()
         || activation != Activation::None
-        || edge.is_reached() && instances::has_options(types);
+        || by_threads;
     let find = |Choice { tile, division }: Choice| {
+        if by_threads && tile.facts().columns == 256 {
+            return None;
+        }
         let of = |is_full| instances::find(Key { is_full, types, tile, layout });
         match (&epilogue, division) {
             (None, Division::Halved) if !is_more && tile.facts().half.is_some() => of(false),

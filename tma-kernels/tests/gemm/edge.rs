@@ -87,7 +87,7 @@ fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
             case.check::<bf16, bf16>((Tile::Low64, Whole), is_more)?;
             case.check::<f16, f32>((Tile::Low64, Whole), is_more)?;
         }
-        case.check::<bf16, bf16>((Tile::Pair, Whole), true)?;
+        case.check::<bf16, bf16>((Tile::Square, Whole), true)?;
         case.check::<f16, f16>((Tile::Square, Whole), false)?;
     }
     Ok(())
@@ -99,7 +99,7 @@ fn rows_of_any_width_in_batches_and_with_shared_sums() -> Result<(), GemmError> 
     case.check::<bf16, bf16>((Tile::Low64, Parts(2)), true)?;
     case.check::<bf16, f32>((Tile::Square, Even), true)?;
     case.check::<e4m3, bf16>((Tile::Low64, Whole), false)?;
-    case.check::<tf32, f32>((Tile::Pair, Whole), true)
+    case.check::<tf32, f32>((Tile::Square, Whole), true)
 }
 
 /// Without a choice, and by indices.

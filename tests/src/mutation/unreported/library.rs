@@ -10,6 +10,8 @@ use crate::mutation::steps::Change::{
     RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 
+const EDGE_OF_C: &str = "Threads store the edge of C, which no tile of this problem has.";
+
 /// Those that do harm.
 pub(super) const MISSED: &[Unreported] = &[
     of("full::*", "fence.acq_rel.gpu", &[0, 1], &[FenceRemoved], BETWEEN_CLUSTERS),
@@ -64,6 +66,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
         "Before any thread adds the bias, the warpgroup meets once more: when all have their part of C.",
     ),
     of("full::*", "mbarrier.try_wait.parity.acquire.cluster", &[0, 1], &[ScopeNarrowed], COPIES_OF_THE_BLOCK),
+    of("full::*", "fence.proxy.async.shared::cta", &[3], &[FenceRemoved], EDGE_OF_C),
     drained("full::*", &[3, 4, 5, 6, 7]),
     of("rows::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of("rows::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
