@@ -451,7 +451,7 @@ pub mod with_options {
                                 if row + to[1] < m && left < n {
                                     let line = at[0] as u64 * m as u64 + (row + to[1]) as u64;
                                     let from = line * n as u64 + left as u64;
-                                    if n % VEC as u32 == 0 {
+                                    if N == 256 || n % VEC as u32 == 0 {
                                         part = residual.get_vec::<VEC>(from);
                                     } else {
                                         for x in unroll(0..VEC) {
