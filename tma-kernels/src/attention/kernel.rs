@@ -13,8 +13,8 @@ pub mod forward {
     /// The named barrier at which both warpgroups have cleared their half of a block's values.
     const CLEARED: u32 = 1;
 
-    /// The greatest sum of a thread's weights of its rows and a block, times 2^`SHIFT`, for which the
-    /// rows' maxima stay as they are. No weight is greater than that sum, so an `f16` holds each.
+    /// The greatest sum of a thread's weights of one row and block, times 2^`SHIFT`, for which the
+    /// row's maximum stays as it is. No weight is greater than that sum, so an `f16` holds each.
     const MOST: f32 = 1024.0;
 
     /// The greatest exponent that `top` holds: neighbours of an `f32` are an eighth apart there.
