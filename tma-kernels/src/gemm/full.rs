@@ -405,8 +405,8 @@ pub mod with_options {
                     for j in unroll(0..N / COLS) {
                         let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
                         let first = (j * COLS / 2) as usize;
-                        // ptxas spills sums of 256 columns for it.
-                        let is_edge = N < 256 && column + (j + 1) * COLS > edge;
+                        // ptxas spills sums of 256 columns for it, and for `&&` instead of `if`.
+                        let is_edge = if N < 256 { column + (j + 1) * COLS > edge } else { false };
                         if leader {
                             bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
                             if beta != 0.0 && !is_edge {
@@ -491,6 +491,12 @@ pub mod with_options {
                         sum.columns::<COLS>(j).store(out);
                         fence_proxy_async();
                         sync_warpgroup();
+                        if leader {
+                            if !is_edge {
+                                c.store([to_c, row, column + j * COLS], out);
+                            }
+                            bulk_commit_group(); // also without a store: buffers are counted by groups
+                        }
                         if is_edge {
                             for i in (warp..64).step_by(4) {
                                 for x in (lane_idx()..COLS).step_by(32) {
@@ -500,13 +506,9 @@ pub mod with_options {
                                     }
                                 }
                             }
-                            fence_proxy_async(); // the copy engine may load C into this buffer next
-                        }
-                        if leader {
-                            if !is_edge {
-                                c.store([to_c, row, column + j * COLS], out);
-                            }
-                            bulk_commit_group(); // also without a store: buffers are counted by groups
+                            // The copy engine may load C into this buffer next.
+                            fence_proxy_async();
+                            sync_warpgroup();
                         }
                     }
                 }

@@ -93,6 +93,14 @@ fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
     Ok(())
 }
 
+/// The second of a cluster's tiles may load C into the buffer that threads stored the first one's
+/// edge from.
+#[test]
+fn clusters_come_from_an_edge_to_a_whole_tile() -> Result<(), GemmError> {
+    let case = Case { mnk: [64 * 80, 70, 8], line: 80, skipped: 0, batches: 1 };
+    case.check::<bf16, bf16>((Tile::Low64, Whole), true)
+}
+
 #[test]
 fn rows_of_any_width_in_batches_and_with_shared_sums() -> Result<(), GemmError> {
     let case = Case { mnk: [72, 75, 272], line: 75, skipped: 0, batches: 3 };
