@@ -3,6 +3,10 @@
 
 use std::path::Path;
 
+/// Begins a comment that says which shared variables the threads of a source line access: the
+/// line's number follows.
+pub(crate) const SHARED_LINE: &str = "// shared line ";
+
 /// `text` with control characters, line breaks among them, as Rust would write them in a string.
 pub(crate) fn controls(text: &str) -> String {
     escape(text, char::is_control)

@@ -95,7 +95,9 @@ impl Module {
     /// What is not PTX, or not supported, with its line.
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let source = parse::parse(ptx)?;
-        let programs = code::link(&source)?;
+        let mut programs = code::link(&source)?;
+        let names = code::shared_names(ptx);
+        code::mark_variables(ptx, &names, &mut programs)?;
         let mut left = MOST_BYTES;
         let globals = source.variables.iter().map(|variable| global(&source, variable, &mut left));
         let globals = globals.collect::<Result<_, _>>()?;
@@ -111,7 +113,7 @@ impl Module {
             programs,
             globals,
             lines: lines.into(),
-            names: code::shared_names(ptx),
+            names,
             placed: Mutex::new(None),
         })
     }

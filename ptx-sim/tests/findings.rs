@@ -68,10 +68,17 @@ fn files() -> BTreeSet<String> {
     entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("in ASCII")).collect()
 }
 
+fn run(file: &str) -> (Report, String) {
+    run_text(file, read(file))
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(folder().join(file)).expect("the kernel is there")
+}
+
 /// Runs the kernel of a file on one cluster, with tensors of 64 rows of 128 columns, and a buffer
 /// of 1024 words.
-fn run(file: &str) -> (Report, String) {
-    let source = fs::read_to_string(folder().join(file)).expect("the kernel is there");
+fn run_text(file: &str, source: String) -> (Report, String) {
     let (entry, ptx) = match file.ends_with(".rs") {
         true => common::compile_text(file, &source).pop().expect("it has a kernel"),
         false => ("k".to_owned(), source.clone()),
@@ -117,6 +124,28 @@ fn every_mistake_reads_as_it_did() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The same kernels with the index as it should be, and with the end of the PTX left out, as that
+/// of other compilers has it.
+#[test]
+fn indices_within_a_variable_and_lines_that_say_nothing_are_quiet() {
+    for (file, wrong, right) in [
+        ("index_past_the_end.rs", "own.set(i + 1, i)", "own.set((i + 1) % 32, i)"),
+        ("tile_past_its_end.rs", "0..9", "0..8"),
+        ("read_before_the_beginning.rs", "i - 1", "(i + 31) % 32"),
+    ] {
+        let source = read(file).replace(wrong, right);
+        assert_ne!(source, read(file), "{file} has no `{wrong}`");
+        let (report, text) = run_text(file, source);
+        assert!(report.findings.is_empty(), "{file}:\n{text}");
+
+        let (_, ptx) = common::compile_text(file, &read(file)).pop().expect("it has a kernel");
+        let end = ptx.find("// shared line ").expect("the PTX says what lines access");
+        let (report, text) = run_text("k.ptx", ptx[..end].to_owned());
+        let is_bounds = |finding: &ptx_sim::Finding| finding.kind == FindingKind::OutOfBounds;
+        assert!(!report.findings.iter().any(is_bounds), "{file}:\n{text}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
 use super::batch::Maker;
+use crate::escape::SHARED_LINE;
 use crate::hash::Fnv;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::target::Goal;
@@ -152,6 +153,9 @@ fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
     if let Some((path, line)) = text.strip_prefix("// source: ").and_then(|place| place.rsplit_once(':')) {
         return Some(format!("// source: {path}:{}", shift(line)??));
     }
+    if let Some((line, accesses)) = text.strip_prefix(SHARED_LINE).and_then(|rest| rest.split_once(':')) {
+        return Some(format!("{SHARED_LINE}{}:{accesses}", shift(line)??));
+    }
     let Some(location) = text.trim_start().strip_prefix(".loc") else { return Some(text.to_owned()) };
     let mut parts = location.split_whitespace();
     let (file, line, rest) = (parts.next()?, parts.next()?, parts.collect::<Vec<_>>().join(" "));
@@ -165,7 +169,11 @@ fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    const PTX: &str = "// source: src/a.rs:10\n\t.loc\t1 12 5\n\t.loc\t1 0 5\nret;\n";
+    const PTX: &str = "// source: src/a.rs:10\n\t.loc\t1 12 5\n\t.loc\t1 0 5\nret;\n\
+        // shared line 12: reads a b; writes c\n";
+
+    const MOVED: &str = "// source: src/a.rs:13\n\t.loc\t1 15 5\n\t.loc\t1 0 5\nret;\n\
+        // shared line 15: reads a b; writes c\n";
 
     fn at(line: usize) -> Fingerprint {
         Fingerprint { hash: 7, line }
@@ -174,7 +182,7 @@ mod tests {
     #[test]
     fn a_kernel_that_moved_keeps_its_ptx_with_lines_moved() {
         let moved = reuse(&at(10).mark(PTX), &at(13)).unwrap();
-        assert_eq!(moved, at(13).mark("// source: src/a.rs:13\n\t.loc\t1 15 5\n\t.loc\t1 0 5\nret;\n"));
+        assert_eq!(moved, at(13).mark(MOVED));
         assert!(moved.starts_with("// fingerprint: 0000000000000007 13 "), "{moved}");
     }
 

@@ -13,6 +13,7 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
 };
 
+use super::locations::{with_marks, with_true_lines};
 use crate::backend::BackendError;
 use crate::dump;
 use crate::limits::{OPTIMISED_BYTES, OPTIMISED_MMA_BYTES};
@@ -41,7 +42,7 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     };
 
     let context = Context::create();
-    let text = with_directives_only(&lowered.text);
+    let text = with_marks(&with_directives_only(&lowered.text));
     let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
     let module = context.create_module_from_ir(text).map_err(failed("read back"))?;
     dump::stage("llvm", Text(&module));
@@ -56,7 +57,7 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;
-    Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())
+    Ok(with_true_lines(&String::from_utf8_lossy(buffer.as_slice())))
 }
 
 /// How much LLVM tries.
@@ -118,13 +119,19 @@ fn machine(target: Target, version: u32, effort: Effort) -> Result<TargetMachine
     static LLVM: Once = Once::new();
     LLVM.call_once(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // There is no other way to ask for these two. Addresses in shared memory have 32 bits and
+        // There is no other way to ask for these three. Addresses in shared memory have 32 bits and
         // need half the registers; and loop strength reduction, which is after x86's addressing
         // modes, stays away: it makes an induction variable of every address (58 registers became
         // 48 in a loop over a swizzled tile).
-        let arguments = [c"tma-codegen".as_ptr(), c"--nvptx-short-ptr".as_ptr(), c"--disable-lsr".as_ptr()];
-        // SAFETY: three arguments, which outlive the call; `Once` keeps other threads out.
-        unsafe { LLVMParseCommandLineOptions(3, arguments.as_ptr(), c"".as_ptr()) };
+        // And `locations` has to see which instructions have no line.
+        let arguments = [
+            c"tma-codegen".as_ptr(),
+            c"--nvptx-short-ptr".as_ptr(),
+            c"--disable-lsr".as_ptr(),
+            c"--use-unknown-locations=Enable".as_ptr(),
+        ];
+        // SAFETY: four arguments, which outlive the call; `Once` keeps other threads out.
+        unsafe { LLVMParseCommandLineOptions(4, arguments.as_ptr(), c"".as_ptr()) };
     });
     let refused = |message: String| BackendError::Target { target, version, message };
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");

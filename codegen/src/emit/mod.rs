@@ -1,7 +1,9 @@
 //! LLVM to PTX text.
 
+mod accesses;
 mod batch;
 mod llvm;
+mod locations;
 
 pub(crate) use batch::Batch;
 use llvm::{Module, assembly};
@@ -38,7 +40,9 @@ fn finished(
         true => assembly(&lowered(kernel, source, checks, NewSums::Move)?)?,
         false => text,
     };
-    let ptx = header(kernel.kernel(), source) + &around_stops(&body(&with_fences(&text)));
+    let body = around_stops(&body(&with_fences(&text)));
+    let accesses = accesses::comments(kernel.kernel().kernel());
+    let ptx = header(kernel.kernel(), source) + &body + &accesses;
     dump::stage("ptx", &ptx);
     Ok(ptx)
 }

@@ -8,8 +8,10 @@
 
 mod comments;
 mod decode;
+mod lines;
 mod link;
 mod names;
 
 pub(crate) use comments::shared_names;
+pub(crate) use lines::mark_variables;
 pub(crate) use link::link;

@@ -5,7 +5,7 @@
 //! often goes first all the same, so that a lane that spins cannot starve the one it waits for.
 //!
 //! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
-//! `atomic`), `collective` (with `matrix`), `warpgroup`, `engines` (with `tensor_maps`) and
+//! `atomic` and `variables`), `collective` (with `matrix`), `warpgroup`, `engines` (with `tensor_maps`) and
 //! `control`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -26,6 +26,7 @@ mod spin;
 mod splits;
 mod step;
 mod tensor_maps;
+mod variables;
 mod warp;
 mod warpgroup;
 

@@ -78,6 +78,9 @@ impl Turn<'_, '_> {
             {
                 self.touch(warp, touched, issue);
             }
+            if let Some(variables) = &inst.variables {
+                self.check_variables(warp, inst, variables, issue)?;
+            }
             let flow = if active == 0 { Flow::Next } else { self.execute(warp, &inst.op, issue)? };
             if self.observed {
                 self.record(warp, inst, issue, &flow);

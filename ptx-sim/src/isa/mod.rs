@@ -14,6 +14,7 @@ mod ordering;
 mod program;
 #[cfg(test)]
 mod tests;
+mod thread_access;
 mod types;
 
 pub use class::{Class, StateSpace};

@@ -1,5 +1,7 @@
 //! Programs: a kernel with the functions that it calls, ready to run.
 
+use std::sync::Arc;
+
 use tma_model::limits::RESERVED_SHARED_BYTES;
 
 use super::{Constant, Effect, Guard, Op, Pc, Reg, Site, Special};
@@ -88,11 +90,14 @@ pub(crate) struct Inst {
     pub(crate) site: Site,
     /// The registers that it names, of those that tensor cores read and write on their own.
     pub(crate) touches: Option<Box<[Reg]>>,
+    /// The shared variables that its source line accesses, where the PTX says which: their numbers
+    /// among the module's names.
+    pub(crate) variables: Option<Arc<[u32]>>,
 }
 
 impl Inst {
     pub(crate) fn new(op: Op, guard: Option<Guard>, site: Site) -> Inst {
-        Inst { effect: op.facts().effect, op, guard, site, touches: None }
+        Inst { effect: op.facts().effect, op, guard, site, touches: None, variables: None }
     }
 }
 

@@ -33,6 +33,24 @@ impl Diagnostics {
         self.named(at)
     }
 
+    /// Whether one of `bytes` at an offset is of one of the variables with these numbers.
+    pub(in crate::machine) fn is_any_hit(&self, at: u64, bytes: u32, variables: &[u32]) -> bool {
+        let end = at.saturating_add(bytes.into());
+        let mut found = variables.iter().filter_map(|&number| self.names.get(number as usize));
+        found.any(|name| at < name.to.into() && u64::from(name.from) < end)
+    }
+
+    /// The variables with these numbers, as a list in words.
+    pub(in crate::machine) fn list(&self, variables: &[u32]) -> String {
+        let found = variables.iter().filter_map(|&number| self.names.get(number as usize));
+        let names: Vec<_> = found.map(|name| format!("`{}`", name.name)).collect();
+        match names.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
+
     /// An offset in shared memory: `0x1000`, and with a name `0x1000 (`full`)`.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
         match self.named(at) {

@@ -16,3 +16,4 @@ mod mbarrier;
 mod multiply;
 mod operand;
 mod place;
+mod variables;

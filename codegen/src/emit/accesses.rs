@@ -1,0 +1,203 @@
+//! The shared variables that the threads of a source line read and write: comments at the end of
+//! the PTX, `// shared line 35: reads input; writes output`.
+//!
+//! All shared memory of a kernel is one symbol, and LLVM folds offsets into addresses, so the
+//! instructions do not say which variable an index was applied to. The comments do, for each line
+//! of `.loc`: the simulator compares them with what an access hits.
+//!
+//! A line has the variables of all its statements, whoever called the function that they are in.
+//! A local that holds a tile, an array or stages stands for every variable that is assigned to it.
+//! Elements of stages count as the whole variable. Copies, mbarriers and multiplications are left
+//! out: the simulator checks their operands by other rules.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::escape::{self, SHARED_LINE};
+use crate::ir::visit::{for_each_stmt, within};
+use crate::ir::{Expr, ExprKind, Kernel, LocalId, MapEdit, SharedId, StmtKind};
+
+/// Numbers of shared variables, in the order of the kernel.
+type Variables = BTreeSet<u32>;
+
+/// The variables that the statements of a line access.
+#[derive(Default)]
+struct Line {
+    reads: Variables,
+    writes: Variables,
+}
+
+/// An access of threads to shared memory, and the variable that is accessed.
+enum Access<'k> {
+    Read(&'k Expr),
+    Write(&'k Expr),
+}
+
+/// The comments, a line each, in the order of the source.
+pub(super) fn comments(kernel: &Kernel) -> String {
+    let handles = handles(kernel);
+    let mut lines = BTreeMap::<usize, Line>::new();
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        let Some(access) = access(&stmt.kind) else { return };
+        let line = lines.entry(stmt.origin.span.first_line()).or_default();
+        match access {
+            Access::Read(thing) => line.reads.extend(variables(thing, &handles)),
+            Access::Write(thing) => line.writes.extend(variables(thing, &handles)),
+        }
+    });
+    lines.iter().map(|(number, line)| comment(kernel, *number, line)).collect()
+}
+
+fn comment(kernel: &Kernel, number: usize, line: &Line) -> String {
+    let part = |does: &str, variables: &Variables| {
+        let names: BTreeSet<_> = variables.iter().map(|&id| &kernel.shared_var(SharedId(id)).name).collect();
+        let names: Vec<_> = names.into_iter().map(|name| escape::ascii(name)).collect();
+        (!names.is_empty()).then(|| format!("{does} {}", names.join(" ")))
+    };
+    let parts: Vec<_> =
+        [part("reads", &line.reads), part("writes", &line.writes)].into_iter().flatten().collect();
+    format!("{SHARED_LINE}{number}: {}\n", parts.join("; "))
+}
+
+/// The variables that each local may hold. A local may be assigned from another one that is
+/// assigned further down, in a loop: repeated until nothing changes.
+fn handles(kernel: &Kernel) -> HashMap<LocalId, Variables> {
+    let mut handles = HashMap::<LocalId, Variables>::new();
+    loop {
+        let mut grown = false;
+        for_each_stmt(&kernel.body, &mut |stmt| {
+            let StmtKind::Assign { local, value, .. } = &stmt.kind else { return };
+            let assigned = variables(value, &handles);
+            if assigned.is_empty() {
+                return;
+            }
+            let held = handles.entry(*local).or_default();
+            let before = held.len();
+            held.extend(assigned);
+            grown |= held.len() > before;
+        });
+        if !grown {
+            return handles;
+        }
+    }
+}
+
+/// The variables that an expression names, itself or through locals.
+fn variables(expr: &Expr, handles: &HashMap<LocalId, Variables>) -> Variables {
+    let mut found = Variables::new();
+    within(expr, &mut |part| {
+        if let ExprKind::Shared(SharedId(id)) = part.kind {
+            found.insert(id);
+        } else if let ExprKind::Local(local) = part.kind {
+            found.extend(handles.get(&local).into_iter().flatten());
+        }
+    });
+    found
+}
+
+/// What a statement accesses by loads and stores of threads.
+fn access(kind: &StmtKind) -> Option<Access<'_>> {
+    match kind {
+        StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } => Some(Access::Read(tile)),
+        StmtKind::SharedGet { array, .. } => Some(Access::Read(array)),
+        StmtKind::LoadFragment(load) => Some(Access::Read(&load.from.tile)),
+        StmtKind::TileSet { tile, .. } | StmtKind::StoreAccumulator { tile, .. } => Some(Access::Write(tile)),
+        StmtKind::SharedSet { array, .. } => Some(Access::Write(array)),
+        StmtKind::StoreWarp(store) => Some(Access::Write(&store.tile)),
+        StmtKind::EditMap { map, edit: MapEdit::CopyFrom { .. } } => Some(Access::Write(map)),
+        // `tensormap.replace` and `tensormap.cp_fenceproxy`.
+        StmtKind::EditMap {
+            edit:
+                MapEdit::Address { .. }
+                | MapEdit::Extent { .. }
+                | MapEdit::Stride { .. }
+                | MapEdit::Publish { .. },
+            ..
+        } => None,
+        StmtKind::TileCopy(_)
+        | StmtKind::BulkCopy(_)
+        | StmtKind::RemoteCopy(_)
+        | StmtKind::PrefetchMap(_)
+        | StmtKind::Barrier { .. }
+        | StmtKind::Mma(_) => None,
+        StmtKind::Assign { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Loop { .. }
+        | StmtKind::While { .. }
+        | StmtKind::For(_)
+        | StmtKind::Labelled { .. }
+        | StmtKind::Break(_)
+        | StmtKind::Continue(_)
+        | StmtKind::Leave(_)
+        | StmtKind::Return
+        | StmtKind::GlobalGet { .. }
+        | StmtKind::GlobalSet { .. }
+        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::AcquireMap { .. }
+        | StmtKind::BulkCommitGroup
+        | StmtKind::BulkWaitGroup { .. }
+        | StmtKind::MmaWait { .. }
+        | StmtKind::Pack { .. }
+        | StmtKind::CheckMatrix(_)
+        | StmtKind::StoreMatrix(_)
+        | StmtKind::ReduceRows { .. }
+        | StmtKind::MmaSync(_)
+        | StmtKind::SetMaxRegisters { .. }
+        | StmtKind::Fence(_)
+        | StmtKind::Sync(_)
+        | StmtKind::NamedBarrierSync { .. }
+        | StmtKind::NamedBarrierArrive { .. }
+        | StmtKind::SyncGrid { .. }
+        | StmtKind::GridDependency(_)
+        | StmtKind::ElectOne { .. }
+        | StmtKind::Warp { .. }
+        | StmtKind::Trap
+        | StmtKind::Assert { .. }
+        | StmtKind::Printf { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Target, compile};
+
+    /// The comments of the one kernel of `source`.
+    fn noted(source: &str) -> Vec<String> {
+        let compiled = compile("a.rs", source, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
+        let text = compiled.kernels.into_iter().next().expect("there is a kernel").text;
+        text.lines().filter_map(|line| line.strip_prefix(SHARED_LINE)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn lines_say_what_they_read_and_write() {
+        let found = noted(
+            "#[tma_kernel(threads = 32)]\npub fn k() {\nlet a: SharedArray<u32, 32> = shared();\n\
+             let b: SharedArray<u32, 32> = shared();\nlet i = thread_idx().x;\na.set(i, i);\n\
+             sync_threads();\nb.set(i, a.get(31 - i));\n}\n",
+        );
+        assert_eq!(found, ["6: writes a", "8: reads a; writes b"]);
+    }
+
+    #[test]
+    fn a_function_accesses_what_its_callers_pass() {
+        let found = noted(
+            "#[tma_module]\nmod m {\n#[tma_device]\nfn put(to: SharedArray<u32, 32>, i: u32) {\n\
+             to.set(i, 1);\n}\n#[tma_kernel(threads = 32)]\npub fn k() {\n\
+             let a: SharedArray<u32, 32> = shared();\nlet b: Stages<SharedArray<u32, 32>, 2> = shared();\n\
+             let i = thread_idx().x;\nput(a, i);\nfor stage in 0..2 {\nput(b[stage], i);\n}\n}\n}\n",
+        );
+        assert_eq!(found, ["5: writes a b"]);
+    }
+
+    #[test]
+    fn a_local_stands_for_all_that_is_assigned_to_it() {
+        let found = noted(
+            "#[tma_kernel(threads = 32)]\npub fn k() {\nlet a: SharedArray<u32, 32> = shared();\n\
+             let b: SharedArray<u32, 32> = shared();\nlet c: SharedArray<u32, 32> = shared();\n\
+             let i = thread_idx().x;\nlet mut first = a;\nlet mut second = b;\nfor _ in 0..3 {\n\
+             first.set(i, i);\nfirst = second;\nsecond = c;\n}\n}\n",
+        );
+        assert_eq!(found, ["10: writes a b c"]);
+    }
+}
