@@ -4,7 +4,7 @@ use super::observe::Count;
 use super::splits::Split;
 use super::warp::Warp;
 use super::{Context, Issue, Lane, alu, lanes_of, spin};
-use crate::isa::{Op, Pc, Site};
+use crate::isa::{Fence, Op, Pc, Site};
 use crate::machine::{Machine, Stop, WaitingFor};
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind};
@@ -172,6 +172,9 @@ impl Turn<'_, '_> {
             Op::Mbarrier(op) => return self.mbarrier(warp, op, issue),
             Op::Fence(kind) => {
                 lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
+            }
+            Op::MemoryFence(_) => {
+                lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), Fence::Memory));
             }
             Op::CopyAsync(op) => return self.copy_async(warp, op, issue),
             Op::Tma(op) => return self.tma(warp, op, issue),
