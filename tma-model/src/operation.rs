@@ -50,10 +50,27 @@ operations! {
         Xor = "xor",
     }
 
+    /// What an atomic operation with an order and a scope makes of what was there; a kernel's
+    /// method is `fetch_` and its name.
+    pub enum FetchOp {
+        /// The sum; integers wrap.
+        Add = "add",
+        /// The lesser.
+        Min = "min",
+        /// The greater.
+        Max = "max",
+        /// Bitwise AND.
+        And = "and",
+        /// Bitwise OR.
+        Or = "or",
+        /// Bitwise XOR.
+        Xor = "xor",
+    }
+
     /// What an atomic operation puts in the place of what was there; a kernel's method is `atomic_`
     /// and its name. Source: PTX ISA, "atom".
     pub enum AtomicOp {
-        /// The sum; integers wrap. Also of f32 and f64.
+        /// The sum; integers wrap. Also of floats.
         Add = "add",
         /// The lesser.
         Min = "min",
@@ -145,13 +162,35 @@ impl ReduceOp {
     }
 }
 
-impl AtomicOp {
-    /// Whether there is such an operation on `scalar`.
-    pub const fn takes(self, scalar: Scalar) -> bool {
-        let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
-        match self {
-            Self::Add => integer || matches!(scalar, Scalar::F32 | Scalar::F64),
-            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor | Self::Exchange => integer,
+impl From<FetchOp> for AtomicOp {
+    fn from(op: FetchOp) -> Self {
+        match op {
+            FetchOp::Add => Self::Add,
+            FetchOp::Min => Self::Min,
+            FetchOp::Max => Self::Max,
+            FetchOp::And => Self::And,
+            FetchOp::Or => Self::Or,
+            FetchOp::Xor => Self::Xor,
         }
+    }
+}
+
+impl AtomicOp {
+    /// Whether there is such an operation on `scalar`. Source: PTX ISA, "atom", the table of
+    /// operations and types. What is exchanged are bits.
+    pub const fn takes(self, scalar: Scalar) -> bool {
+        use Scalar::{Bf16, F16, F32, F64, I32, I64, U32, U64, Usize};
+        let integer = matches!(scalar, I32 | U32 | I64 | U64 | Usize);
+        match self {
+            Self::Add => integer || matches!(scalar, F16 | Bf16 | F32 | F64),
+            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor => integer,
+            Self::Exchange => integer || matches!(scalar, F32 | F64),
+        }
+    }
+
+    /// Whether elements of this type are added as vectors. Source: PTX ISA, "red", the vector
+    /// forms.
+    pub const fn adds_vectors(scalar: Scalar) -> bool {
+        matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32)
     }
 }

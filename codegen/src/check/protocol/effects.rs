@@ -12,7 +12,9 @@ use super::state::Agent;
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
-use crate::ir::{Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type};
+use crate::ir::{
+    Atomic, Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
+};
 use crate::limits::{MAP_BYTES, WARP_THREADS};
 
 const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
@@ -39,7 +41,7 @@ impl<'k> Run<'_, 'k> {
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
             StmtKind::GlobalGet { dest, global, index } => self.global_get(*dest, *global, index),
-            StmtKind::GlobalAtomic { dest, .. } => self.load_fresh(*dest),
+            StmtKind::Atomic(atomic) => self.atomic(stmt, atomic)?,
             StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
             StmtKind::BulkCopy(copy) => return self.bulk_copy(stmt, copy),
             StmtKind::RemoteCopy(copy) => return self.remote_copy(stmt, copy),
@@ -315,6 +317,26 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
+    /// A strong access does not race with its like. What it reads may be anything, and what it
+    /// orders is not followed.
+    fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> Step {
+        if let Some(array) = atomic.shared() {
+            let (block, _, region) = self.elements((array, &atomic.index), 1)?;
+            self.visit(stmt.id, block)?;
+            let hull = region.hull();
+            let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
+            let access = Access { proxy: Proxy::Generic, kind, strong: true };
+            self.touch(stmt.id, block, (access, region), None)?;
+            if atomic.writes() {
+                self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+            }
+        }
+        if let Some(dest) = atomic.dest() {
+            self.load_fresh(dest);
+        }
+        Ok(())
+    }
+
     /// A whole warpgroup stores an accumulator, each thread its own elements.
     fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
@@ -352,6 +374,11 @@ impl<'k> Run<'_, 'k> {
         if !clash.certain {
             let span = self.span_of(stmt);
             self.doubt(Why::Address, span);
+            return Ok(());
+        }
+        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::Untold) {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Atomics, span);
             return Ok(());
         }
         let earlier = clash.earlier.access;
