@@ -50,23 +50,6 @@ operations! {
         Xor = "xor",
     }
 
-    /// What an atomic operation with an order and a scope makes of what was there; a kernel's
-    /// method is `fetch_` and its name.
-    pub enum FetchOp {
-        /// The sum; integers wrap.
-        Add = "add",
-        /// The lesser.
-        Min = "min",
-        /// The greater.
-        Max = "max",
-        /// Bitwise AND.
-        And = "and",
-        /// Bitwise OR.
-        Or = "or",
-        /// Bitwise XOR.
-        Xor = "xor",
-    }
-
     /// What an atomic operation puts in the place of what was there; a kernel's method is `atomic_`
     /// and its name. Source: PTX ISA, "atom".
     pub enum AtomicOp {
@@ -162,16 +145,31 @@ impl ReduceOp {
     }
 }
 
+/// An operation that fetches: all but the exchange, which is called `swap` where it has an order. A
+/// kernel's method is `fetch_` and its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchOp(AtomicOp);
+
+impl FetchOp {
+    /// Every operation, in the order of [`AtomicOp`].
+    pub const ALL: [Self; 6] = [
+        Self(AtomicOp::Add),
+        Self(AtomicOp::Min),
+        Self(AtomicOp::Max),
+        Self(AtomicOp::And),
+        Self(AtomicOp::Or),
+        Self(AtomicOp::Xor),
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
 impl From<FetchOp> for AtomicOp {
-    fn from(op: FetchOp) -> Self {
-        match op {
-            FetchOp::Add => Self::Add,
-            FetchOp::Min => Self::Min,
-            FetchOp::Max => Self::Max,
-            FetchOp::And => Self::And,
-            FetchOp::Or => Self::Or,
-            FetchOp::Xor => Self::Xor,
-        }
+    fn from(FetchOp(op): FetchOp) -> Self {
+        op
     }
 }
 

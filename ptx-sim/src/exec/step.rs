@@ -4,7 +4,7 @@ use super::observe::Count;
 use super::splits::Split;
 use super::warp::Warp;
 use super::{Context, Issue, Lane, alu, lanes_of, spin};
-use crate::isa::{Fence, Op, Pc, Site};
+use crate::isa::{Op, Pc, Site};
 use crate::machine::{Machine, Stop, WaitingFor};
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind};
@@ -173,8 +173,9 @@ impl Turn<'_, '_> {
             Op::Fence(kind) => {
                 lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
-            Op::MemoryFence(_) => {
-                lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), Fence::Memory));
+            Op::MemoryFence(fence) => {
+                let mut fence = |lane| self.machine.memory_fence(warp.thread(lane), fence.order);
+                lanes_of(issue.active).for_each(&mut fence);
             }
             Op::CopyAsync(op) => return self.copy_async(warp, op, issue),
             Op::Tma(op) => return self.tma(warp, op, issue),

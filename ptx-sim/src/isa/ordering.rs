@@ -1,6 +1,7 @@
 //! Where an instruction is, which memory it means, and what it orders.
 
-pub use tma_model::sync::{Fence, FencedMemory, MemoryScope, Order, Scope, Semantics};
+pub(crate) use tma_model::sync::MemoryScope;
+pub use tma_model::sync::{Fence, FencedMemory, Order, Scope, Semantics};
 
 /// The order of an access, and the threads that it is strong for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,18 @@ use super::{Global, GlobalIndex, Remote, Scalar, SharedArray, bf16, device_only,
 /// [`sync_threads`](super::sync_threads). Source: PTX ISA, "Release and acquire patterns".
 ///
 /// There is no sequentially consistent order.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(message: Global<f32>, flag: Global<u32>, sender: bool, x: f32) {
+/// if sender {
+///     message.set(0, x);
+///     flag.store(0, 1, Order::Release, Scope::Device); // the message, before the flag
+/// } else if flag.load(0, Order::Acquire, Scope::Device) == 1 {
+///     let message = message.get(0); // the flag, before the message
+/// }
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "Ordering")]
 pub enum Order {

@@ -12,9 +12,7 @@ use super::state::Agent;
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
-use crate::ir::{
-    Atomic, Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
-};
+use crate::ir::{Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type};
 use crate::limits::{MAP_BYTES, WARP_THREADS};
 
 const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
@@ -143,7 +141,7 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// A value of which nothing is known, of each thread its own.
-    fn load_fresh(&mut self, dest: LocalId) {
+    pub(super) fn load_fresh(&mut self, dest: LocalId) {
         let scalar =
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
@@ -245,7 +243,7 @@ impl<'k> Run<'_, 'k> {
 
     /// The addresses of so many elements of an array from an index on, if they are known, and
     /// their region.
-    fn elements(
+    pub(super) fn elements(
         &mut self,
         (array, index): (&Expr, &Expr),
         vector: u32,
@@ -313,26 +311,6 @@ impl<'k> Run<'_, 'k> {
                 }
             }
             (Some(_), None) | (None, Some(_) | None) => numbers.retain(|at, _| !hull.contains(at)),
-        }
-        Ok(())
-    }
-
-    /// A strong access does not race with its like. What it reads may be anything, and what it
-    /// orders is not followed.
-    fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> Step {
-        if let Some(array) = atomic.shared() {
-            let (block, _, region) = self.elements((array, &atomic.index), 1)?;
-            self.visit(stmt.id, block)?;
-            let hull = region.hull();
-            let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
-            let access = Access { proxy: Proxy::Generic, kind, strong: true };
-            self.touch(stmt.id, block, (access, region), None)?;
-            if atomic.writes() {
-                self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
-            }
-        }
-        if let Some(dest) = atomic.dest() {
-            self.load_fresh(dest);
         }
         Ok(())
     }

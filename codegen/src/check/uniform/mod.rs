@@ -235,8 +235,9 @@ impl Walk<'_> {
                 self.set(*dest, self.facts.of_all(&[index]), true);
             }
             StmtKind::Atomic(atomic) => {
+                let difference = if atomic.writes() { Difference::Atomic } else { Difference::Asked };
                 if let Some(dest) = atomic.dest() {
-                    self.set(dest, Fact::differs(Level::Thread, Difference::Atomic, span), true);
+                    self.set(dest, Fact::differs(Level::Thread, difference, span), true);
                 }
             }
             StmtKind::Barrier { op, .. } => self.barrier(op, span),
