@@ -40,7 +40,7 @@ pub mod sync;
 pub mod tensor_map;
 pub mod tile;
 
-pub use operation::{AtomicOp, ReduceFamily, ReduceOp};
+pub use operation::{AtomicOp, FetchOp, ReduceFamily, ReduceOp};
 pub use scalar::{DataType, Scalar};
 pub use swizzle::{Interleave, Swizzle, TileSwizzle};
 pub use tensor_map::TensorMap;

@@ -53,7 +53,7 @@ operations! {
     /// What an atomic operation puts in the place of what was there; a kernel's method is `atomic_`
     /// and its name. Source: PTX ISA, "atom".
     pub enum AtomicOp {
-        /// The sum; integers wrap. Also of f32 and f64.
+        /// The sum; integers wrap. Also of floats.
         Add = "add",
         /// The lesser.
         Min = "min",
@@ -145,13 +145,50 @@ impl ReduceOp {
     }
 }
 
+/// An operation that fetches: all but the exchange, which is called `swap` where it has an order. A
+/// kernel's method is `fetch_` and its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchOp(AtomicOp);
+
+impl FetchOp {
+    /// Every operation, in the order of [`AtomicOp`].
+    pub const ALL: [Self; 6] = [
+        Self(AtomicOp::Add),
+        Self(AtomicOp::Min),
+        Self(AtomicOp::Max),
+        Self(AtomicOp::And),
+        Self(AtomicOp::Or),
+        Self(AtomicOp::Xor),
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
+impl From<FetchOp> for AtomicOp {
+    fn from(FetchOp(op): FetchOp) -> Self {
+        op
+    }
+}
+
 impl AtomicOp {
-    /// Whether there is such an operation on `scalar`.
+    /// Whether there is such an operation on `scalar`. Source: PTX ISA, "atom", the table of
+    /// operations and types. What is exchanged are bits.
     pub const fn takes(self, scalar: Scalar) -> bool {
-        let integer = matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize);
+        use Scalar::{Bf16, F16, F32, F64, I32, I64, U32, U64, Usize};
+        let integer = matches!(scalar, I32 | U32 | I64 | U64 | Usize);
         match self {
-            Self::Add => integer || matches!(scalar, Scalar::F32 | Scalar::F64),
-            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor | Self::Exchange => integer,
+            Self::Add => integer || matches!(scalar, F16 | Bf16 | F32 | F64),
+            Self::Min | Self::Max | Self::And | Self::Or | Self::Xor => integer,
+            Self::Exchange => integer || matches!(scalar, F32 | F64),
         }
+    }
+
+    /// Whether elements of this type are added as vectors. Source: PTX ISA, "red", the vector
+    /// forms.
+    pub const fn adds_vectors(scalar: Scalar) -> bool {
+        matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32)
     }
 }

@@ -238,7 +238,7 @@ impl Walk<'_, '_> {
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalGet { .. }
             | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Atomic(_)
             | StmtKind::TileCopy(_)
             | StmtKind::BulkCopy(_)
             | StmtKind::RemoteCopy(_)

@@ -64,7 +64,7 @@ fn footprint(ty: &Type) -> (u64, u64) {
         | Type::WarpFragment(_)
         | Type::Token
         | Type::Remote(_)
-        | Type::ClusterAxis
+        | Type::Choice(_)
         | Type::TensorMap(_)
         | Type::Im2colMap(..)
         | Type::Maps(_)

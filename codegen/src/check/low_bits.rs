@@ -133,7 +133,7 @@ impl Variables {
             | ExprKind::CachePolicy(..)
             | ExprKind::Hinted(..)
             | ExprKind::Remote(..)
-            | ExprKind::ClusterAxis(_)
+            | ExprKind::Choice(_)
             | ExprKind::Compound(_)
             | ExprKind::MapAt(..)
             | ExprKind::Unit

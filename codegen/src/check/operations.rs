@@ -4,7 +4,7 @@
 use super::low_bits::Variables;
 use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled, vectors, warp};
 use crate::diag::Sink;
-use crate::ir::{Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
+use crate::ir::{AtomicAccess, AtomicPlace, Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
 /// What the rules of an operation ask for.
 pub(super) struct Rules<'k> {
@@ -52,6 +52,16 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
             limits::element(&array.ty, index, sink);
             vectors::shared(rules, array, index, vectors::length(&value.ty), sink);
         }
+        StmtKind::Atomic(atomic) => {
+            if let Some(array) = atomic.shared() {
+                limits::element(&array.ty, &atomic.index, sink);
+            }
+            if let (AtomicPlace::Global(global), AtomicAccess::AddVector { value }) =
+                (&atomic.place, &atomic.access)
+            {
+                vectors::global(rules, *global, &atomic.index, vectors::length(&value.ty), sink);
+            }
+        }
         StmtKind::TileCopy(copy) => {
             coordinates::tile_copy(rules, copy, sink);
             clusters::tile_copy(rules, copy, span, sink);
@@ -94,7 +104,6 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         | StmtKind::Continue(_)
         | StmtKind::Leave(_)
         | StmtKind::Return
-        | StmtKind::GlobalAtomic { .. }
         | StmtKind::CheckMatrix(_)
         | StmtKind::PrefetchMap(_)
         | StmtKind::AcquireMap { .. }
@@ -140,7 +149,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Integer(..)
         | ExprKind::Hinted(..)
         | ExprKind::ZeroAccumulator
-        | ExprKind::ClusterAxis(_)
+        | ExprKind::Choice(_)
         | ExprKind::MapAt(..) => {}
     }
     settled::of_known_type(expr, sink);

@@ -28,7 +28,7 @@ pub(super) fn of_known_type(expr: &Expr, sink: &mut Sink) {
         | Type::SharedArray(..)
         | Type::Stages(..)
         | Type::Remote(_)
-        | Type::ClusterAxis
+        | Type::Choice(_)
         | Type::TensorMap(_)
         | Type::Im2colMap(..)
         | Type::Maps(_)

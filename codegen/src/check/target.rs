@@ -76,7 +76,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         | StmtKind::SharedSet { .. }
         | StmtKind::GlobalGet { .. }
         | StmtKind::GlobalSet { .. }
-        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::Atomic(_)
         | StmtKind::TileCopy(_)
         | StmtKind::BulkCopy(_)
         | StmtKind::RemoteCopy(_)

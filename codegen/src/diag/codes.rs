@@ -179,6 +179,8 @@ codes! {
     /// A vector of elements that no instruction moves, or that begins beside a multiple of its
     /// length.
     VectorAccess = "TMA0244",
+    /// An order or a scope that an access cannot have.
+    AccessOrder = "TMA0245",
 
     /// An accumulator or operand shape that tensor cores do not support.
     MmaShape = "TMA0251",

@@ -35,6 +35,8 @@ pub enum Why {
     Size,
     /// A cluster of more blocks than are followed.
     Cluster,
+    /// Accesses that nothing orders but, it may be, strong accesses that acquire.
+    Atomics,
     /// A finding at a statement that the source trusts.
     Trusted,
 }
@@ -67,6 +69,9 @@ impl fmt::Display for Why {
                 "too many groups of threads and barriers: following them takes more memory or time than a check may"
             }
             Self::Cluster => "a cluster of more blocks than are followed",
+            Self::Atomics => {
+                "what orders these accesses may be an `Order::Acquire` of the kernel, which is not followed"
+            }
             Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
         })
     }

@@ -127,7 +127,7 @@ const FUNCTIONS: Table = &[
     (&["atomicOr", "atomic_or"], Ours::Is("`global.atomic_or(i, value)`")),
     (&["atomicXor", "atomic_xor"], Ours::Is("`global.atomic_xor(i, value)`")),
     (&["atomicExch", "atomic_xchg"], Ours::Is("`global.atomic_exchange(i, value)`")),
-    (&["atomicCAS", "atomic_cas"], Ours::Absent("an atomic compare-and-swap")),
+    (&["atomicCAS", "atomic_cas"], Ours::Is("`global.compare_exchange(i, current, new, order, scope)`")),
     (&["fmaf", "__fmaf_rn"], Ours::Is("`fma(a, b, c)`")),
     (&["sqrtf", "__fsqrt_rn"], Ours::Is("`sqrt(x)`")),
     (&["rsqrtf"], Ours::Is("`rsqrt(x)`")),

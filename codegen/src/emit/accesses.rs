@@ -102,6 +102,9 @@ fn access(kind: &StmtKind) -> Option<Access<'_>> {
         StmtKind::LoadFragment(load) => Some(Access::Read(&load.from.tile)),
         StmtKind::TileSet { tile, .. } | StmtKind::StoreAccumulator { tile, .. } => Some(Access::Write(tile)),
         StmtKind::SharedSet { array, .. } => Some(Access::Write(array)),
+        StmtKind::Atomic(atomic) => atomic
+            .shared()
+            .map(|array| if atomic.writes() { Access::Write(array) } else { Access::Read(array) }),
         StmtKind::StoreWarp(store) => Some(Access::Write(&store.tile)),
         StmtKind::EditMap { map, edit: MapEdit::CopyFrom { .. } } => Some(Access::Write(map)),
         // `tensormap.replace` and `tensormap.cp_fenceproxy`.
@@ -132,7 +135,6 @@ fn access(kind: &StmtKind) -> Option<Access<'_>> {
         | StmtKind::Return
         | StmtKind::GlobalGet { .. }
         | StmtKind::GlobalSet { .. }
-        | StmtKind::GlobalAtomic { .. }
         | StmtKind::AcquireMap { .. }
         | StmtKind::BulkCommitGroup
         | StmtKind::BulkWaitGroup { .. }

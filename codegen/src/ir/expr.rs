@@ -1,6 +1,6 @@
 //! Expressions: pure values.
 
-use super::{IntegerOp, LocalId, ParamId, Scalar, SharedId, Span, Type};
+use super::{IntegerOp, LocalId, MemoryScope, Order, ParamId, Scalar, SharedId, Span, Type};
 
 /// A value, its type, and where it stands in the source.
 #[derive(Clone, Debug)]
@@ -60,8 +60,8 @@ pub enum ExprKind {
     Hinted(Box<Expr>, Box<Expr>),
     /// A shared thing as the block of this rank (a `u32`) in the cluster has it (`mapa`).
     Remote(Box<Expr>, Box<Expr>),
-    /// The blocks that a sliced load is shared among.
-    ClusterAxis(ClusterAxis),
+    /// A variant of an enum of the language.
+    Choice(Choice),
     /// The parts of a [`Compound`](super::Compound). No operand of a checked kernel is one.
     Compound(Vec<Expr>),
     /// One of `Maps`, by a `u32`. Only `parse` sees it: operations hold the two apart.
@@ -165,6 +165,84 @@ impl ClusterAxis {
             Self::Along(Axis::Z) => "Z",
             Self::All => "All",
         }
+    }
+}
+
+/// An enum of the language, of which a word takes a variant by its name: `ClusterAxis::X`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChoiceType {
+    /// The blocks that a sliced load is shared among.
+    ClusterAxis,
+    /// How an access orders others.
+    Order,
+    /// Between whom.
+    Scope,
+}
+
+/// A variant of a [`ChoiceType`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Choice {
+    ClusterAxis(ClusterAxis),
+    Order(Order),
+    Scope(MemoryScope),
+}
+
+impl ChoiceType {
+    /// Its name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClusterAxis => "ClusterAxis",
+            Self::Order => "Order",
+            Self::Scope => "Scope",
+        }
+    }
+
+    /// Its variants, in order.
+    pub fn all(self) -> Vec<Choice> {
+        match self {
+            Self::ClusterAxis => {
+                let axes = [Axis::X, Axis::Y, Axis::Z].map(ClusterAxis::Along);
+                axes.into_iter().chain([ClusterAxis::All]).map(Choice::ClusterAxis).collect()
+            }
+            Self::Order => ORDERS.into_iter().map(Choice::Order).collect(),
+            Self::Scope => MemoryScope::ALL.into_iter().map(Choice::Scope).collect(),
+        }
+    }
+}
+
+/// The orders that a kernel names; all others have a word of their own.
+const ORDERS: [Order; 4] = [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel];
+
+impl Choice {
+    /// Its name in a kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClusterAxis(axis) => axis.name(),
+            Self::Order(order) => order_name(order),
+            Self::Scope(scope) => scope_name(scope),
+        }
+    }
+}
+
+/// The name of an order in a kernel; a weak one has none there.
+pub const fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Weak => "Weak",
+        Order::Relaxed => "Relaxed",
+        Order::Acquire => "Acquire",
+        Order::Release => "Release",
+        Order::AcqRel => "AcqRel",
+    }
+}
+
+/// The name of a scope in a kernel.
+pub const fn scope_name(scope: MemoryScope) -> &'static str {
+    match scope {
+        MemoryScope::Block => "Block",
+        MemoryScope::Cluster => "Cluster",
+        MemoryScope::Device => "Device",
+        MemoryScope::System => "System",
     }
 }
 

@@ -98,7 +98,7 @@ impl Stmt {
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalGet { .. }
             | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Atomic(_)
             | StmtKind::TileCopy(_)
             | StmtKind::BulkCopy(_)
             | StmtKind::RemoteCopy(_)

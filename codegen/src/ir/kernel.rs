@@ -166,7 +166,7 @@ impl Param {
             | Type::SharedArray(..)
             | Type::Stages(..)
             | Type::Remote(_)
-            | Type::ClusterAxis
+            | Type::Choice(_)
             | Type::SharedMap(_)
             | Type::Compound(_)
             | Type::Infer(_)

@@ -23,6 +23,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod atomic;
 mod compound;
 mod copy;
 mod descriptor;
@@ -41,6 +42,7 @@ mod types;
 pub mod visit;
 mod warp;
 
+pub use atomic::*;
 pub use compound::*;
 pub use copy::*;
 pub use descriptor::*;
@@ -56,5 +58,5 @@ pub use stmt::*;
 pub use types::*;
 pub use warp::*;
 
-pub use tma_model::sync::{Fence, FencedMemory, Scope};
-pub use tma_model::{AtomicOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};
+pub use tma_model::sync::{Fence, FencedMemory, MemoryScope, Order, Scope};
+pub use tma_model::{AtomicOp, FetchOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};

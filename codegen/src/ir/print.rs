@@ -106,9 +106,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::SharedSet { array, index, value } => writeln!(f, "shared.set {array} {index} {value}"),
         StmtKind::GlobalGet { dest, global, index } => writeln!(f, "{dest} = global.get {global} {index}"),
         StmtKind::GlobalSet { global, index, value } => writeln!(f, "global.set {global} {index} {value}"),
-        StmtKind::GlobalAtomic { dest, op, global, index, value } => {
-            writeln!(f, "{dest} = global.atomic_{} {global} {index} {value}", op.name())
-        }
+        StmtKind::Atomic(access) => atomic(f, access),
         StmtKind::TileCopy(copy) => tile_copy(f, copy),
         StmtKind::BulkCopy(copy) => bulk_copy(f, copy),
         StmtKind::RemoteCopy(copy) => remote_copy(f, copy),
@@ -180,6 +178,35 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
         StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }
+}
+
+fn atomic(f: &mut Formatter<'_>, atomic: &Atomic) -> fmt::Result {
+    let Atomic { place, index, access, order, scope } = atomic;
+    if let Some(dest) = atomic.dest() {
+        write!(f, "{dest} = ")?;
+    }
+    let memory = if let AtomicPlace::Global(_) = place { "global" } else { "shared" };
+    let word = match access {
+        AtomicAccess::Load { .. } => "load",
+        AtomicAccess::Store { .. } => "store",
+        AtomicAccess::Update { op, .. } => op.name(),
+        AtomicAccess::CompareExchange { .. } => "compare_exchange",
+        AtomicAccess::AddVector { .. } => "add_vec",
+    };
+    write!(f, "{memory}.{word}.{}.{} ", order.name(), scope.name())?;
+    match place {
+        AtomicPlace::Global(global) => write!(f, "{global}")?,
+        AtomicPlace::Shared(array) => write!(f, "{array}")?,
+    }
+    write!(f, " {index}")?;
+    match access {
+        AtomicAccess::Load { dest: _ } => {}
+        AtomicAccess::Store { value }
+        | AtomicAccess::Update { value, .. }
+        | AtomicAccess::AddVector { value } => write!(f, " {value}")?,
+        AtomicAccess::CompareExchange { current, new, dest: _ } => write!(f, " {current} {new}")?,
+    }
+    f.write_char('\n')
 }
 
 fn multiplication(f: &mut Formatter<'_>, mma: &Mma) -> fmt::Result {
@@ -345,7 +372,7 @@ impl Display for Expr {
             ExprKind::CachePolicy(priority, fraction) => write!(f, "l2_{}({fraction})", priority.name()),
             ExprKind::Hinted(map, policy) => write!(f, "{map}.hint({policy})"),
             ExprKind::Remote(a, rank) => write!(f, "remote({a}, {rank})"),
-            ExprKind::ClusterAxis(axis) => f.write_str(axis.name()),
+            ExprKind::Choice(choice) => f.write_str(choice.name()),
             ExprKind::MapAt(maps, index) => write!(f, "{maps}[{index}]"),
             ExprKind::ZeroAccumulator => write!(f, "zero({})", self.ty),
             ExprKind::Unit => f.write_str("()"),

@@ -1,7 +1,7 @@
 //! Statements: effects and control flow.
 
 use super::{
-    AtomicOp, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
+    Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
     MatrixStore, Mma, MmaSync, Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
 };
 
@@ -82,9 +82,8 @@ pub enum StmtKind {
     GlobalGet { dest: LocalId, global: ParamId, index: Expr },
     /// `global[index] = value`; traps out of bounds.
     GlobalSet { global: ParamId, index: Expr, value: Expr },
-    /// `dest = global[index]` and `global[index] = op(dest, value)`, as one step; traps out of
-    /// bounds.
-    GlobalAtomic { dest: LocalId, op: AtomicOp, global: ParamId, index: Expr, value: Expr },
+    /// A load, store or atomic operation with an order and a scope.
+    Atomic(Box<Atomic>),
 
     /// A copy by a tensor map.
     TileCopy(Box<TileCopy>),

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::{
-    AccumulatorType, Compound, FragmentType, RowsType, Scalar, TileSwizzle, TileType, WarpFragmentType,
+    AccumulatorType, ChoiceType, Compound, FragmentType, RowsType, Scalar, TileSwizzle, TileType,
+    WarpFragmentType,
 };
 
 /// An unknown of type inference; gone once `parse` has finished a kernel.
@@ -46,8 +47,8 @@ pub enum Type {
     /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or
     /// stages of these.
     Remote(Box<Type>),
-    /// The blocks that a sliced load is shared among. Never stored in a local.
-    ClusterAxis,
+    /// An enum of the language, of which a word takes a variant. Never stored in a local.
+    Choice(ChoiceType),
     /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
     TensorMap(TileType),
     /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a
@@ -104,7 +105,7 @@ impl Type {
             Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::Stages(..) | Self::Remote(_) => {
                 true
             }
-            Self::Unit | Self::Never | Self::Dim3 | Self::ClusterAxis => false,
+            Self::Unit | Self::Never | Self::Dim3 | Self::Choice(_) => false,
             Self::SharedMap(_) => true,
             Self::TensorMap(_)
             | Self::Im2colMap(..)
@@ -156,7 +157,7 @@ impl Type {
             | Self::WarpFragment(_)
             | Self::Token
             | Self::Remote(_)
-            | Self::ClusterAxis
+            | Self::Choice(_)
             | Self::TensorMap(_)
             | Self::Im2colMap(..)
             | Self::Maps(_)
@@ -198,7 +199,7 @@ impl fmt::Display for Type {
             Self::SharedArray(scalar, len) => write!(f, "SharedArray<{scalar}, {len}>"),
             Self::Stages(thing, len) => write!(f, "Stages<{thing}, {len}>"),
             Self::Remote(thing) => write!(f, "Remote<{thing}>"),
-            Self::ClusterAxis => f.write_str("ClusterAxis"),
+            Self::Choice(of) => f.write_str(of.name()),
             Self::TensorMap(tile) => write!(f, "TensorMap<{tile}>"),
             Self::Im2colMap(tile, rank) => write!(f, "Im2colMap<{tile}, {rank}>"),
             Self::Maps(tile) => write!(f, "Maps<{tile}>"),

@@ -1,9 +1,9 @@
 //! Walks over a kernel.
 
 use super::{
-    Arm, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For, FragmentLoad, GlobalMatrix, LeftOperand,
-    MapEdit, MapRef, MatrixStore, Mma, Multicast, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId,
-    StmtKind, TileCopy, WarpOp, WarpStore,
+    Arm, Atomic, AtomicAccess, AtomicPlace, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
+    FragmentLoad, GlobalMatrix, LeftOperand, MapEdit, MapRef, MatrixStore, Mma, Multicast, RemoteCopy,
+    SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -65,7 +65,7 @@ macro_rules! expr_operands {
             | ExprKind::Param(_)
             | ExprKind::GlobalLen(_)
             | ExprKind::Special(_)
-            | ExprKind::ClusterAxis(_)
+            | ExprKind::Choice(_)
             | ExprKind::ZeroAccumulator
             | ExprKind::Unit
             | ExprKind::Error => vec![],
@@ -180,8 +180,21 @@ macro_rules! parts {
             StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
             StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
             StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
-            StmtKind::GlobalSet { index, value, .. } | StmtKind::GlobalAtomic { index, value, .. } => {
-                Parts::read(vec![index, value])
+            StmtKind::GlobalSet { index, value, .. } => Parts::read(vec![index, value]),
+            StmtKind::Atomic(atomic) => {
+                let Atomic { place, index, access, order: _, scope: _ } = unboxed!(atomic);
+                let array = match place {
+                    AtomicPlace::Global(_) => None,
+                    AtomicPlace::Shared(array) => Some(array),
+                };
+                let values = match access {
+                    AtomicAccess::Load { dest: _ } => vec![],
+                    AtomicAccess::Store { value }
+                    | AtomicAccess::Update { value, .. }
+                    | AtomicAccess::AddVector { value } => vec![value],
+                    AtomicAccess::CompareExchange { current, new, dest: _ } => vec![current, new],
+                };
+                Parts::read(array.into_iter().chain([index]).chain(values).collect())
             }
             StmtKind::Barrier { barrier, op, scope: _ } => Parts::read(match op {
                 BarrierOp::Invalidate

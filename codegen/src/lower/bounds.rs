@@ -202,7 +202,7 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         | ExprKind::CachePolicy(..)
         | ExprKind::Hinted(..)
         | ExprKind::ZeroAccumulator
-        | ExprKind::ClusterAxis(_)
+        | ExprKind::Choice(_)
         | ExprKind::Compound(_)
         | ExprKind::MapAt(..)
         | ExprKind::Unit

@@ -84,7 +84,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
             nvvm::emit_value(cx, &nvvm::cache_policy(*priority), &[fraction])
         }
         ExprKind::Remote(thing, rank) => cluster::remote(cx, thing, rank),
-        ExprKind::ClusterAxis(_)
+        ExprKind::Choice(_)
         | ExprKind::Hinted(..)
         | ExprKind::Compound(_)
         | ExprKind::MapAt(..)

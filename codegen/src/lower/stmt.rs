@@ -40,9 +40,7 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::SharedSet { array, index, value } => memory::shared_set(cx, array, index, value),
         StmtKind::GlobalGet { dest, global, index } => memory::global_get(cx, *dest, *global, index),
         StmtKind::GlobalSet { global, index, value } => memory::global_set(cx, *global, index, value),
-        StmtKind::GlobalAtomic { dest, op, global, index, value } => {
-            memory::global_atomic(cx, *dest, *op, *global, index, value)
-        }
+        StmtKind::Atomic(atomic) => memory::atomic::access(cx, atomic),
 
         StmtKind::TileCopy(copy) => tma::copy(cx, copy, stmt.origin.span),
         StmtKind::BulkCopy(copy) => bulk::copy(cx, copy, stmt.origin.span),

@@ -106,7 +106,7 @@ impl<'c> Cx<'c, '_> {
             Type::Unit
             | Type::Never
             | Type::Dim3
-            | Type::ClusterAxis
+            | Type::Choice(_)
             | Type::TensorMap(_)
             | Type::Im2colMap(..)
             | Type::Maps(_)

@@ -1,10 +1,10 @@
-//! Clusters: their extents, what other blocks share, and the blocks of a sliced load.
+//! Clusters: their extents, and what other blocks share.
 
 use super::cx::Cx;
 use super::pipeline::{binary, number};
 use super::signature::known_dim3;
-use crate::diag::mistake::{self, Mismatch, Name, Word};
-use crate::ir::{Axis, BinaryOp, Cluster, ClusterAxis, Expr, ExprKind, Scalar, Span, Special, Type};
+use crate::diag::mistake::{self, Mismatch, Word};
+use crate::ir::{Axis, BinaryOp, Cluster, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
     /// Blocks a cluster as the answer of `cluster_dim()`: constants where the attribute says them.
@@ -55,19 +55,6 @@ impl Cx<'_> {
             other => {
                 self.error(Mismatch::NotShared(self.infer.partial(&other)), thing.span);
                 None
-            }
-        }
-    }
-
-    /// `ClusterAxis::X` and the like.
-    pub(super) fn cluster_axis(&mut self, name: &str, span: Span) -> Expr {
-        let axes = [Axis::X, Axis::Y, Axis::Z].map(ClusterAxis::Along);
-        let known = axes.into_iter().chain([ClusterAxis::All]).find(|axis| axis.name() == name);
-        match known {
-            Some(axis) => Expr { kind: ExprKind::ClusterAxis(axis), ty: Type::ClusterAxis, span },
-            None => {
-                self.error(Name::ClusterAxis(name.to_owned()), span);
-                Expr::error(span)
             }
         }
     }

@@ -62,7 +62,7 @@ impl Cx<'_> {
             | Type::Maps(_)
             | Type::Global(_)
             | Type::Dim3
-            | Type::ClusterAxis
+            | Type::Choice(_)
             | Type::Compound(_) => {
                 self.error(Syntax::Chosen(self.infer.partial(&ty)), span);
                 return Expr::error(span);

@@ -13,7 +13,7 @@ use super::words::{FunctionWord, Word};
 use crate::diag::mistake::{Form, Name, Syntax, Value};
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::ir::{
-    Axis, BinaryOp, Block, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
+    Axis, BinaryOp, Block, ChoiceType, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
 };
 
 impl Cx<'_> {
@@ -117,10 +117,21 @@ impl Cx<'_> {
                 }
                 value
             }
-            Type::ClusterAxis => self.cluster_axis(&name, span),
+            Type::Choice(of) => self.choice(of, &name, span),
             Type::Error => Expr::error(span),
             other => {
                 self.error(Name::Constant { of: self.infer.partial(&other), name }, span);
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// A variant of an enum of the language.
+    fn choice(&mut self, of: ChoiceType, name: &str, span: Span) -> Expr {
+        match of.all().into_iter().find(|choice| choice.name() == name) {
+            Some(choice) => Expr { kind: ExprKind::Choice(choice), ty: Type::Choice(of), span },
+            None => {
+                self.error(Name::Choice { of, name: name.to_owned() }, span);
                 Expr::error(span)
             }
         }

@@ -63,6 +63,7 @@ mod names;
 mod order;
 mod origins;
 mod pipelines;
+mod scopes;
 mod tiles;
 mod values;
 mod vectors;

@@ -97,7 +97,7 @@ fn global_memory() {
 fn atomics() {
     means(
         "let old = out.atomic_add(n, 1) + out.atomic_max(3, n);",
-        "v0 = global.atomic_add p1 p0 1u32\nv1 = global.atomic_max p1 3i32 p0\nv2 = (v0 + v1)",
+        "v0 = global.add.relaxed.gpu p1 p0 1u32\nv1 = global.max.relaxed.gpu p1 3i32 p0\nv2 = (v0 + v1)",
     );
 }
 

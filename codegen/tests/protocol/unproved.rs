@@ -241,3 +241,71 @@ fn k() {{
         ));
     }
 }
+
+/// An order that accesses make is not followed: neither is what it does not order proved, nor is
+/// what it may order refused.
+#[test]
+fn orders_of_accesses() {
+    let flag = |waits: &str| {
+        format!(
+            "#[tma_kernel(threads = 64)]
+fn k(out: Global<u32>) {{
+    let row: SharedArray<u32, 32> = shared();
+    let flag: SharedArray<u32, 1> = shared();
+    if thread_idx().x == 0 {{ flag.set(0, 0); }}
+    sync_threads();
+    if warp_idx() == 0 {{
+        row.set(lane_idx(), 1);
+        sync_warp();
+        if lane_idx() == 0 {{ flag.store(0, 1, Order::Release, Scope::Block); }}
+    }} else {{
+        {waits}
+        out.set(lane_idx(), row.get(lane_idx()));
+    }}
+}}
+"
+        )
+    };
+    let acquires = verdict(&flag("while flag.load(0, Order::Acquire, Scope::Block) == 0 {}"));
+    assert!(matches!(acquires, Verdict::NotDecided(_)), "{acquires:?}");
+    let does_not = verdict(&flag("while flag.load(0, Order::Relaxed, Scope::Block) == 0 {}"));
+    assert!(matches!(does_not, Verdict::Broken(_)), "{does_not:?}");
+}
+
+/// A plain access beside a strong one is a race, whichever comes last.
+#[test]
+fn plain_accesses_beside_strong_ones() {
+    let together = |one: &str, other: &str| {
+        let source = format!(
+            "#[tma_kernel(threads = 64)]
+fn k(out: Global<u32>) {{
+    let count: SharedArray<u32, 1> = shared();
+    if thread_idx().x == 0 {{ count.set(0, 0); }}
+    sync_threads();
+    if thread_idx().x == 0 {{ {one} }}
+    if thread_idx().x == 32 {{ {other} }}
+}}
+"
+        );
+        verdict(&source)
+    };
+    let strong = [
+        "count.fetch_add(0, 1, Order::Relaxed, Scope::Block);",
+        "count.store(0, 1, Order::Relaxed, Scope::Block);",
+        "out.set(1, count.load(0, Order::Relaxed, Scope::Block));",
+    ];
+    for one in strong {
+        for other in strong {
+            let found = together(one, other);
+            assert!(matches!(found, Verdict::Proved), "{one} {other}: {found:?}");
+        }
+        for plain in ["count.set(0, 2);", "out.set(0, count.get(0));"] {
+            if one.contains("load") && plain.contains("get") {
+                continue;
+            }
+            for found in [together(one, plain), together(plain, one)] {
+                assert!(matches!(found, Verdict::Broken(_)), "{one} {plain}: {found:?}");
+            }
+        }
+    }
+}

@@ -23,6 +23,7 @@ struct Update {
 impl Turn<'_, '_> {
     pub(super) fn atomic(&mut self, warp: &mut Warp, atomic: &Atomic, issue: Issue) -> Result<(), Stop> {
         let Atomic { op, memory, order, bytes, d, address, of } = *atomic;
+        let order = order.order;
         let addresses = self.addresses(warp, address);
         for lane in issue.lanes() {
             let address = addresses[lane.index as usize];
@@ -67,6 +68,7 @@ impl Turn<'_, '_> {
         issue: Issue,
     ) -> Result<(), Stop> {
         let AtomicVector { op, space, order, bytes, address, ref d, ref of } = *vector;
+        let order = order.order;
         let addresses = self.addresses(warp, address);
         let whole = u64::from(bytes) * of.len() as u64;
         for lane in issue.lanes() {
@@ -104,7 +106,7 @@ impl Turn<'_, '_> {
             let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
             let actor = warp.actor(lane.index, lane.site);
             let at = Pointer::new(wide.space, addresses[lane.index as usize]);
-            let old = self.machine.wide_atomic(actor, at, wide.order, &mut change)?;
+            let old = self.machine.wide_atomic(actor, at, wide.order.order, &mut change)?;
             *self.changes += u64::from(change(old) != old);
             warp.set(wide.d, lane.index, old as u64);
             warp.set(wide.d.upper(), lane.index, (old >> 64) as u64);

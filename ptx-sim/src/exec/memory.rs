@@ -43,7 +43,7 @@ impl Turn<'_, '_> {
 
     fn load(&mut self, warp: &mut Warp, access: &Access, issue: Issue) -> Result<(), Stop> {
         let addresses = self.addresses(warp, access.address);
-        let (memory, order) = (access.memory, access.order);
+        let (memory, order) = (access.memory, access.order.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
         debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
@@ -81,7 +81,7 @@ impl Turn<'_, '_> {
 
     fn store(&mut self, warp: &mut Warp, access: &Access, issue: Issue) -> Result<(), Stop> {
         let addresses = self.addresses(warp, access.address);
-        let (memory, order) = (access.memory, access.order);
+        let (memory, order) = (access.memory, access.order.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
         debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");

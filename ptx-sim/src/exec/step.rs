@@ -176,6 +176,10 @@ impl Turn<'_, '_> {
             Op::Fence(kind) => {
                 lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
+            Op::MemoryFence(fence) => {
+                let mut fence = |lane| self.machine.memory_fence(warp.thread(lane), fence.order);
+                lanes_of(issue.active).for_each(&mut fence);
+            }
             Op::CopyAsync(op) => return self.copy_async(warp, op, issue),
             Op::Tma(op) => return self.tma(warp, op, issue),
             Op::Control(op) => return self.control(warp, op, issue),

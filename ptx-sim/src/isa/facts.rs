@@ -5,9 +5,9 @@
 //! Cranelift (`can_load`, `can_store` and their like).
 
 use super::{
-    Access, Address, AddressOp, Alu, BarrierOp, BulkCode, Class, Collective, Compared, ControlOp,
-    CopyAsyncOp, MapCode, MatrixCode, MbarrierAction, MbarrierOp, Memory, MemoryOp, Op, Order, Reg, Space,
-    TensorCodeAction, TmaOp, WarpOp, WarpgroupOp,
+    Access, AccessOrder, Address, AddressOp, Alu, BarrierOp, BulkCode, Class, Collective, Compared,
+    ControlOp, CopyAsyncOp, MapCode, MatrixCode, MbarrierAction, MbarrierOp, Memory, MemoryOp, Op, Reg,
+    Space, TensorCodeAction, TmaOp, WarpOp, WarpgroupOp,
 };
 
 /// What is known of an operation without running it.
@@ -44,7 +44,7 @@ pub(crate) enum Footprint {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneAccess {
     pub(crate) memory: Memory,
-    pub(crate) order: Order,
+    pub(crate) order: AccessOrder,
     pub(crate) address: Address,
     /// All bytes, of a vector too.
     pub(crate) bytes: u32,
@@ -184,7 +184,7 @@ impl Facts {
                     false
                 }
             };
-            may_be_global && (self.is_atomic() || access.order != Order::Weak)
+            may_be_global && (self.is_atomic() || access.order.order.is_strong())
         });
         let combines = self.writes.copied().is_some_and(|copy| copy.combines && copy.space == Space::Global);
         strong || combines
@@ -245,7 +245,9 @@ impl Op {
             Op::Warpgroup(op) => warpgroup(op),
             Op::Barrier(op) => barrier(op),
             Op::Mbarrier(op) => mbarrier(op),
-            Op::Fence(_) => Facts { effect: Effect::Local, ..Facts::signals(Class::Fence) },
+            Op::Fence(_) | Op::MemoryFence(_) => {
+                Facts { effect: Effect::Local, ..Facts::signals(Class::Fence) }
+            }
             Op::CopyAsync(op) => copy_async(op),
             Op::Tma(op) => tma(op),
             Op::Control(op) => control(op),
@@ -315,7 +317,7 @@ fn memory(op: &MemoryOp) -> Facts {
         MemoryOp::CacheLine { address, discards } => {
             let line = LaneAccess {
                 memory: Memory::Machine(Space::Global),
-                order: Order::Weak,
+                order: AccessOrder::WEAK,
                 address: *address,
                 bytes: 128,
             };

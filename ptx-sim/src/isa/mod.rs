@@ -31,6 +31,7 @@ pub(crate) use op::{
     Truth, Unary, Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
 };
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
+pub(crate) use ordering::{AccessOrder, MemoryFence, MemoryScope};
 pub use ordering::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
 pub use program::SharedName;
 pub(crate) use program::{Inst, Program, Slot};

@@ -1,6 +1,29 @@
 //! Where an instruction is, which memory it means, and what it orders.
 
+pub(crate) use tma_model::sync::MemoryScope;
 pub use tma_model::sync::{Fence, FencedMemory, Order, Scope, Semantics};
+
+/// The order of an access, and the threads that it is strong for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccessOrder {
+    pub(crate) order: Order,
+    /// None of a weak access.
+    pub(crate) scope: Option<MemoryScope>,
+}
+
+impl AccessOrder {
+    /// That of a plain access.
+    pub(crate) const WEAK: Self = Self { order: Order::Weak, scope: None };
+}
+
+/// `fence` and `membar` of memory. Source: PTX ISA, "membar, fence".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryFence {
+    pub(crate) order: Order,
+    /// `.sc`: all such fences have one order.
+    pub(crate) sequential: bool,
+    pub(crate) scope: MemoryScope,
+}
 
 /// Where in the program an effect comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! What the facts say of instructions, as text has them.
 
 use super::facts::Footprint;
-use super::{Class, Effect, Facts, Synchronization, Wait};
+use super::{AccessOrder, Class, Effect, Facts, MemoryFence, MemoryScope, Op, Order, Synchronization, Wait};
 use crate::module::Module;
 
 /// Each instruction with its class, what it reads, what it writes, its effect, and whether it
@@ -136,13 +136,16 @@ const FACTS: [(&str, &str); 52] = [
     ("nanosleep.u32 20", "Control: reads nothing, writes nothing; Local"),
 ];
 
-fn facts(instruction: &str) -> Facts {
-    let ptx = format!(
+fn text(instruction: &str) -> String {
+    format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k() {{\n  .reg .b32 %r<8>;\n  \
-         .reg .b64 %rd<8>;\n  .reg .f32 %f<8>;\n  .reg .pred %p<4>;\n  {instruction};\n$next:\n  ret;\n}}\n"
-    );
-    let module = Module::load(&ptx).unwrap_or_else(|error| panic!("{instruction}: {error}"));
-    module.kernel("k").expect("it has the kernel").program.code[0].op.facts()
+         .reg .b64 %rd<8>;\n  .reg .b128 %q<4>;\n  .reg .f32 %f<8>;\n  .reg .pred %p<4>;\n  \
+         {instruction};\n$next:\n  ret;\n}}\n"
+    )
+}
+
+fn facts(instruction: &str) -> Facts {
+    first_op(instruction).unwrap_or_else(|error| panic!("{instruction}: {error}")).facts()
 }
 
 fn shown(facts: &Facts) -> String {
@@ -194,6 +197,73 @@ fn facts_agree_with_each_other() {
 fn opcodes(holds: impl Fn(Facts) -> bool) -> Vec<&'static str> {
     let listed = FACTS.iter().filter(|(instruction, _)| holds(facts(instruction)));
     listed.filter_map(|(instruction, _)| instruction.split(' ').next()).collect()
+}
+
+fn first_op(instruction: &str) -> Result<Op, String> {
+    let ptx = text(instruction);
+    let module = Module::load(&ptx).map_err(|error| error.to_string())?;
+    Ok(module.kernel("k").expect("it has the kernel").program.code[0].op.clone())
+}
+
+#[test]
+fn accesses_keep_their_order_and_their_scope() {
+    use MemoryScope::{Block, Cluster, Device, System};
+    use Order::{AcqRel, Acquire, Relaxed, Release, Weak};
+    let all = [
+        ("ld.global.u32 %r1, [%rd1]", Weak, None),
+        ("ld.weak.global.u32 %r1, [%rd1]", Weak, None),
+        ("ld.volatile.global.u32 %r1, [%rd1]", Relaxed, Some(System)),
+        ("ld.relaxed.cta.global.u32 %r1, [%rd1]", Relaxed, Some(Block)),
+        ("ld.acquire.gpu.global.b64 %rd2, [%rd1]", Acquire, Some(Device)),
+        ("ld.acquire.cluster.shared::cluster.b32 %r1, [%r2]", Acquire, Some(Cluster)),
+        ("st.relaxed.sys.global.b32 [%rd1], %r1", Relaxed, Some(System)),
+        ("st.release.cta.shared.b32 [%r2], %r1", Release, Some(Block)),
+        ("atom.global.add.u32 %r1, [%rd1], %r2", Relaxed, Some(Device)),
+        ("atom.acq_rel.sys.global.cas.b32 %r1, [%rd1], %r2, %r3", AcqRel, Some(System)),
+        ("atom.acquire.cluster.shared::cluster.exch.b32 %r1, [%r2], %r3", Acquire, Some(Cluster)),
+        ("red.release.gpu.global.add.u32 [%rd1], %r2", Release, Some(Device)),
+        ("red.relaxed.gpu.global.v2.f32.add [%rd1], {%f1, %f2}", Relaxed, Some(Device)),
+        ("atom.release.gpu.global.exch.b128 %q1, [%rd1], %q2", Release, Some(Device)),
+    ];
+    for (instruction, order, scope) in all {
+        let expected = AccessOrder { order, scope };
+        let found: Vec<_> = facts(instruction).accesses().map(|access| access.order).collect();
+        assert!(!found.is_empty(), "{instruction}");
+        assert!(found.into_iter().all(|found| found == expected), "{instruction}");
+    }
+}
+
+#[test]
+fn fences_keep_their_order_and_their_scope() {
+    use MemoryScope::{Block, Cluster, Device, System};
+    let all = [
+        ("fence.acq_rel.gpu", Order::AcqRel, false, Device),
+        ("fence.cta", Order::AcqRel, false, Block),
+        ("fence.acquire.sys", Order::Acquire, false, System),
+        ("fence.release.cluster", Order::Release, false, Cluster),
+        ("fence.sc.cluster", Order::AcqRel, true, Cluster),
+        ("membar.gl", Order::AcqRel, true, Device),
+        ("membar.cta", Order::AcqRel, true, Block),
+    ];
+    for (instruction, order, sequential, scope) in all {
+        let op = first_op(instruction).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+        let expected = MemoryFence { order, sequential, scope };
+        assert!(matches!(op, Op::MemoryFence(found) if found == expected), "{instruction}: {op:?}");
+    }
+}
+
+#[test]
+fn orders_that_an_access_cannot_have_are_refused() {
+    let all = [
+        ("ld.release.gpu.global.u32 %r1, [%rd1]", "a load is"),
+        ("st.acquire.gpu.global.u32 [%rd1], %r1", "a store is"),
+        ("st.acq_rel.gpu.global.u32 [%rd1], %r1", "a store is"),
+        ("red.acquire.gpu.global.add.u32 [%rd1], %r1", "a reduction is"),
+    ];
+    for (instruction, expected) in all {
+        let error = first_op(instruction).expect_err(instruction);
+        assert!(error.contains(expected), "{instruction}: {error}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ impl Op {
             | Op::Barrier(_)
             | Op::Mbarrier(_)
             | Op::Fence(_)
+            | Op::MemoryFence(_)
             | Op::CopyAsync(_)
             | Op::Tma(_)
             | Op::Control(_) => None,

@@ -20,6 +20,8 @@ const FINDERS: [&str; 4] =
     ["codegen/src/parse/", "codegen/src/check/", "codegen/src/expand/", "codegen/src/place.rs"];
 /// The table of words says how each is used, and the index of words repeats it.
 const WORDS: &str = "codegen/src/parse/words/";
+/// What rustc sees of kernels.
+const LANG: &str = "tma-runtime/src/lang/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
 /// What is exchanged with cust, and the streams that it makes for that.
 const EXCHANGE: [&str; 2] = ["tma-runtime/src/lib.rs", "tma-runtime/src/backend/cuda/mod.rs"];
@@ -277,10 +279,12 @@ fn questions_elsewhere(files: &[File], feature: &str, homes: &[&str]) -> Vec<Str
         .collect()
 }
 
-/// Enums with the same variants as one of the model's, of which there are more than two.
+/// Enums with the same variants as one of the model's, of which there are more than two. Those that
+/// kernels name are declared for rustc, in `lang`; the table of words holds them to the model's.
 fn copies_of_the_model(files: &[File]) -> Vec<String> {
-    let sources: Vec<_> =
-        sources(files).filter(|file| file.path.contains("/src/") && !file.is_test()).collect();
+    let is_judged =
+        |file: &&File| file.path.contains("/src/") && !file.path.starts_with(LANG) && !file.is_test();
+    let sources: Vec<_> = sources(files).filter(is_judged).collect();
     let (model, others): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|file| file.path.starts_with("tma-model/"));
     let variants = |of: &Enum| BTreeSet::from_iter(of.variants.iter().cloned());

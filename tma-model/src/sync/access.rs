@@ -81,11 +81,11 @@ impl Access {
         use Proxy::{Async, Generic};
         match (self.kind, later.kind) {
             (Read, Read) | (Reduce, Reduce) => Requirement::Nothing,
+            _ if self.strong && later.strong => Requirement::Nothing,
             (Read, Write | Reduce) => match (self.proxy, later.proxy) {
                 (Generic, Async) => Requirement::OverAndFenced,
                 (Generic, Generic) | (Async, Generic | Async) => Requirement::Over,
             },
-            (Write | Reduce, Read | Write | Reduce) if self.strong && later.strong => Requirement::Nothing,
             (Write | Reduce, _) => match (self.proxy, later.proxy, later.kind) {
                 (Generic, Async, Read | Write | Reduce) => Requirement::SeenAndFenced,
                 // What is replaced need not be seen.
@@ -137,7 +137,7 @@ mod tests {
         for (earlier, later) in all().flat_map(|earlier| all().map(move |later| (earlier, later))) {
             let reads = earlier.kind == AccessKind::Read && later.kind == AccessKind::Read;
             let reductions = earlier.kind == AccessKind::Reduce && later.kind == AccessKind::Reduce;
-            let atomics = earlier.kind != AccessKind::Read && earlier.strong && later.strong;
+            let atomics = earlier.strong && later.strong;
             let free = earlier.before(later) == Requirement::Nothing;
             assert_eq!(free, reads || reductions || atomics, "{earlier:?}, then {later:?}");
         }

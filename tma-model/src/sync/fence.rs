@@ -22,6 +22,35 @@ impl Scope {
     }
 }
 
+/// The threads that an access, or a memory fence, is strong for: within it two such accesses to one
+/// place do not race, and a release is seen by an acquire. Source: PTX ISA, "Scope".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MemoryScope {
+    /// `.cta`, those of the block.
+    Block,
+    /// `.cluster`, those of the cluster; without one, of the block.
+    Cluster,
+    /// `.gpu`, all of the device.
+    Device,
+    /// `.sys`, also those of the host and of other devices.
+    System,
+}
+
+impl MemoryScope {
+    /// Every scope, the narrowest first.
+    pub const ALL: [Self; 4] = [Self::Block, Self::Cluster, Self::Device, Self::System];
+
+    /// Its modifier in PTX, without the dot.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Block => "cta",
+            Self::Cluster => "cluster",
+            Self::Device => "gpu",
+            Self::System => "sys",
+        }
+    }
+}
+
 /// How an access or a synchronisation orders others. Source: PTX ISA, "Memory Consistency Model".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
@@ -39,6 +68,17 @@ pub enum Order {
 }
 
 impl Order {
+    /// Its modifier in PTX, without the dot.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Weak => "weak",
+            Self::Relaxed => "relaxed",
+            Self::Acquire => "acquire",
+            Self::Release => "release",
+            Self::AcqRel => "acq_rel",
+        }
+    }
+
     /// Whether it learns what was released.
     #[inline]
     pub const fn acquires(self) -> bool {

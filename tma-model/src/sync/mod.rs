@@ -26,7 +26,7 @@ pub mod view;
 
 pub use access::{Access, AccessKind, Hazard, Proxy, Requirement};
 pub use clock::{Clock, Component, Epoch};
-pub use fence::{Fence, FencedMemory, Memory, Order, Scope, Semantics};
+pub use fence::{Fence, FencedMemory, Memory, MemoryScope, Order, Scope, Semantics};
 pub use group::{BulkGroups, CopyGroups, GroupEnd, GroupWait};
 pub use mbarrier::{Arrival, Awaited, MbarrierCount, MbarrierFault};
 pub use parts::Part;

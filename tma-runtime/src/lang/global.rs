@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Scalar, device_only, sealed::Sealed};
+use super::{AtomicInteger, AtomicNumber, AtomicWord, Scalar, device_only, sealed::Sealed};
 
 /// A kernel's parameter: a contiguous slice of global memory, read and written by threads.
 ///
@@ -130,7 +130,9 @@ impl<T: Scalar> Global<T> {
     /// Atomically adds `value` to element `i` and returns the old value; integers wrap. Traps if
     /// there is no such element.
     ///
-    /// Like every atomic here it is relaxed and has device scope: it orders no other accesses.
+    /// Short for [`fetch_add`](Global::fetch_add) with [`Order::Relaxed`](super::Order::Relaxed) and
+    /// [`Scope::Device`](super::Scope::Device), as every atomic without an order: it orders no
+    /// other accesses.
     ///
     /// PTX: `atom.global.add`.
     pub fn atomic_add<I: GlobalIndex>(self, i: I, value: T) -> T
@@ -195,32 +197,8 @@ impl<T: Scalar> Global<T> {
     /// PTX: `atom.global.exch`.
     pub fn atomic_exchange<I: GlobalIndex>(self, i: I, value: T) -> T
     where
-        T: AtomicInteger,
+        T: AtomicWord,
     {
         device_only()
     }
 }
-
-/// Elements of [`Global::atomic_add`]: integers of 32 and 64 bits, `f32` and `f64`. Source: PTX
-/// ISA, "Parallel Synchronization and Communication Instructions: atom".
-#[diagnostic::on_unimplemented(
-    message = "the device adds no `{Self}` atomically",
-    label = "not an atomic number"
-)]
-pub trait AtomicNumber: Scalar {}
-
-/// Elements of the other atomics: integers of 32 and 64 bits. Source: as for [`AtomicNumber`].
-#[diagnostic::on_unimplemented(
-    message = "the device has no atomics on `{Self}` but, maybe, `atomic_add`",
-    label = "not an atomic integer"
-)]
-pub trait AtomicInteger: AtomicNumber {}
-
-macro_rules! atomics {
-    ($($number:ty)+; $($integer:ty)+) => {
-        $(impl AtomicNumber for $number {})+
-        $(impl AtomicInteger for $integer {})+
-    };
-}
-
-atomics!(i32 u32 i64 u64 usize f32 f64; i32 u32 i64 u64 usize);

@@ -21,7 +21,7 @@
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
 //! | multiplications by a warp | [`WarpAccumulator`], [`WarpLeft`], [`WarpRight`], [`WarpRows`] |
-//! | ordering | [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
+//! | ordering | [`Order`], [`Scope`], [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
@@ -69,6 +69,7 @@
 #![expect(unused_variables, reason = "device functions are declared here for their types and documentation")]
 #![expect(clippy::len_without_is_empty, reason = "a kernel's lengths are constants above zero, or bounds")]
 
+mod atomic;
 mod barrier;
 mod bulk;
 mod cache;
@@ -95,6 +96,7 @@ mod tests;
 mod tile;
 mod warp;
 
+pub use atomic::{AtomicInteger, AtomicLane, AtomicNumber, AtomicWord, Order, Scope};
 pub use barrier::{Barrier, Token};
 pub use bulk::{RemoteSequence, Sequence, bulk_commit_group, bulk_wait_group, bulk_wait_group_read};
 pub use cache::{CachePolicy, l2_evict_first, l2_evict_last, l2_evict_normal, l2_evict_unchanged};
@@ -106,7 +108,7 @@ pub use cluster::{
 pub use control::device_printf;
 pub use control::{CountedRange, Printed, assume, print_tile, trap, unroll};
 pub use descriptor::{Maps, SharedMap};
-pub use global::{AtomicInteger, AtomicNumber, Global, GlobalIndex, GlobalMatrix};
+pub use global::{Global, GlobalIndex, GlobalMatrix};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
 pub use index::{
     Dim3, block_dim, block_idx, elect_one, grid_dim, lane_idx, thread_idx, warp_idx, warpgroup_idx,

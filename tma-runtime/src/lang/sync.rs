@@ -179,7 +179,8 @@ pub fn fence_proxy_async_global() {
 /// Orders this thread's accesses to memory for the whole device. Together with an atomic, it passes
 /// values between blocks.
 ///
-/// Atomics of a [`Global`](super::Global) are relaxed: they order no other accesses. Writes of a
+/// Atomics of a [`Global`](super::Global) without an [`Order`](super::Order) are relaxed: they
+/// order no other accesses. Writes of a
 /// thread before its fence and a subsequent atomic are visible to a thread that reads the atomic's
 /// value and then executes a fence. The order is transitive through barriers: it includes what the
 /// block's other threads wrote before [`sync_threads`], and after another one they see what this

@@ -102,7 +102,7 @@ fn does(stmt: &Stmt) -> Act {
         | StmtKind::SharedSet { .. }
         | StmtKind::GlobalGet { .. }
         | StmtKind::GlobalSet { .. }
-        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::Atomic(_)
         | StmtKind::TileCopy(_)
         | StmtKind::BulkCopy(_)
         | StmtKind::RemoteCopy(_)

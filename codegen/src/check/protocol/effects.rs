@@ -39,7 +39,7 @@ impl<'k> Run<'_, 'k> {
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
             StmtKind::GlobalGet { dest, global, index } => self.global_get(*dest, *global, index),
-            StmtKind::GlobalAtomic { dest, .. } => self.load_fresh(*dest),
+            StmtKind::Atomic(atomic) => self.atomic(stmt, atomic)?,
             StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
             StmtKind::BulkCopy(copy) => return self.bulk_copy(stmt, copy),
             StmtKind::RemoteCopy(copy) => return self.remote_copy(stmt, copy),
@@ -141,7 +141,7 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// A value of which nothing is known, of each thread its own.
-    fn load_fresh(&mut self, dest: LocalId) {
+    pub(super) fn load_fresh(&mut self, dest: LocalId) {
         let scalar =
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
@@ -243,7 +243,7 @@ impl<'k> Run<'_, 'k> {
 
     /// The addresses of so many elements of an array from an index on, if they are known, and
     /// their region.
-    fn elements(
+    pub(super) fn elements(
         &mut self,
         (array, index): (&Expr, &Expr),
         vector: u32,
@@ -352,6 +352,11 @@ impl<'k> Run<'_, 'k> {
         if !clash.certain {
             let span = self.span_of(stmt);
             self.doubt(Why::Address, span);
+            return Ok(());
+        }
+        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::Untold) {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Atomics, span);
             return Ok(());
         }
         let earlier = clash.earlier.access;

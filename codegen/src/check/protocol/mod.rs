@@ -17,6 +17,7 @@
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
+mod atomics;
 mod banks;
 mod barriers;
 mod choices;

@@ -103,10 +103,12 @@ impl Slice {
             StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::Assign { local, .. } => self.needs(*local),
-            StmtKind::GlobalGet { dest, .. }
-            | StmtKind::GlobalAtomic { dest, .. }
-            | StmtKind::ElectOne { dest }
-            | StmtKind::Warp { dest, .. } => self.needs(*dest),
+            StmtKind::Atomic(atomic) => {
+                atomic.shared().is_some() || atomic.dest().is_some_and(|dest| self.needs(dest))
+            }
+            StmtKind::GlobalGet { dest, .. } | StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
+                self.needs(*dest)
+            }
             StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) => {
                 self.labels.contains(label)
             }
@@ -176,6 +178,11 @@ impl Slice {
                 }
             }
             StmtKind::GlobalGet { index, .. } => self.need(index),
+            StmtKind::Atomic(atomic) => {
+                if let Some(array) = atomic.shared() {
+                    self.need_all([array, &atomic.index]);
+                }
+            }
             StmtKind::TileCopy(copy) => match &copy.kind {
                 CopyKind::Load { to, barrier, multicast } => {
                     self.need_all([to, barrier]);
@@ -234,7 +241,6 @@ impl Slice {
             | StmtKind::Leave(_)
             | StmtKind::Return
             | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
             | StmtKind::PrefetchMap(_)
             | StmtKind::AcquireMap { .. }
             | StmtKind::BulkCommitGroup

@@ -127,7 +127,7 @@ impl Scope<'_> {
             | ExprKind::ZeroAccumulator
             | ExprKind::CachePolicy(..)
             | ExprKind::Hinted(..)
-            | ExprKind::ClusterAxis(_)
+            | ExprKind::Choice(_)
             | ExprKind::Compound(_)
             | ExprKind::MapAt(..)
             | ExprKind::Unit

@@ -134,7 +134,7 @@ impl Facts {
             | ExprKind::Param(_)
             | ExprKind::GlobalLen(_)
             | ExprKind::ZeroAccumulator
-            | ExprKind::ClusterAxis(_)
+            | ExprKind::Choice(_)
             | ExprKind::Unit
             | ExprKind::Error => Fact::default(),
         }

@@ -65,7 +65,7 @@ fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
         | StmtKind::SharedSet { .. }
         | StmtKind::GlobalGet { .. }
         | StmtKind::GlobalSet { .. }
-        | StmtKind::GlobalAtomic { .. }
+        | StmtKind::Atomic(_)
         | StmtKind::TileCopy(_)
         | StmtKind::BulkCopy(_)
         | StmtKind::RemoteCopy(_)
@@ -234,8 +234,11 @@ impl Walk<'_> {
             StmtKind::GlobalGet { dest, global: _, index } => {
                 self.set(*dest, self.facts.of_all(&[index]), true);
             }
-            StmtKind::GlobalAtomic { dest, .. } => {
-                self.set(*dest, Fact::differs(Level::Thread, Difference::Atomic, span), true);
+            StmtKind::Atomic(atomic) => {
+                let difference = if atomic.writes() { Difference::Atomic } else { Difference::Asked };
+                if let Some(dest) = atomic.dest() {
+                    self.set(dest, Fact::differs(Level::Thread, difference, span), true);
+                }
             }
             StmtKind::Barrier { op, .. } => self.barrier(op, span),
             StmtKind::ElectOne { dest } => {

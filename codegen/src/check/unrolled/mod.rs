@@ -182,6 +182,10 @@ impl Walk<'_, '_> {
             &stmt.kind
         {
             self.index(&array.ty, index, state);
+        } else if let StmtKind::Atomic(atomic) = &stmt.kind
+            && let Some(array) = atomic.shared()
+        {
+            self.index(&array.ty, &atomic.index, state);
         } else if let StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } = &stmt.kind {
             for (coordinate, bound) in at.iter().zip(limits::tile_bounds(&tile.ty)) {
                 self.within(coordinate, bound, state);

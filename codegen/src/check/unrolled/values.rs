@@ -171,7 +171,7 @@ impl State {
             | ExprKind::CachePolicy(..)
             | ExprKind::Hinted(..)
             | ExprKind::Remote(..)
-            | ExprKind::ClusterAxis(_)
+            | ExprKind::Choice(_)
             | ExprKind::Compound(_)
             | ExprKind::MapAt(..)
             | ExprKind::Unit

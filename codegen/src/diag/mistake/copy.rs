@@ -29,8 +29,6 @@ pub(crate) enum Copy {
     Im2colOffset { value: i128, rank: usize },
     /// A reduction that there is not for these elements; it is for those.
     Reduction { word: Word, element: Scalar, takes: Vec<Scalar> },
-    /// An atomic that there is not for these elements.
-    Atomic { word: Word, element: Scalar },
     /// A hint where none is taken.
     Hint { word: Word },
     /// A hint where the descriptor itself is prefetched.
@@ -135,10 +133,6 @@ impl Copy {
                 let takes: Vec<_> = takes.iter().map(|scalar| scalar.name()).collect();
                 let message = format!("the copy engine has no `{word}` of elements of type `{element}`");
                 Text::new(Code::ReduceElement, message).help(format!("it is for {}", takes.join(", ")))
-            }
-            Self::Atomic { word, element } => {
-                Text::new(Code::ElementType, format!("there is no `{word}` on `{element}`"))
-                    .help("atomics are on i32, u32, i64 and u64; `atomic_add` also on f32 and f64")
             }
             Self::Hint { word } => Text::new(Code::UnsupportedExpression, format!("`{word}` takes no hint"))
                 .help("hints are for bulk copies; call this on the slice itself"),

@@ -9,6 +9,7 @@
 
 mod argument;
 mod assignment;
+mod atomic;
 mod attribute;
 mod build;
 mod cluster;
@@ -31,6 +32,7 @@ mod value;
 
 pub(crate) use argument::{Argument, Counted, Numbers};
 pub(crate) use assignment::Assignment;
+pub(crate) use atomic::Atomic;
 pub(crate) use attribute::{Attribute, Trusted};
 pub(crate) use build::{Build, SourceFile};
 pub(crate) use cluster::{Cluster, Slices};
@@ -91,6 +93,8 @@ families! {
     Argument,
     /// Assignments to what cannot be changed.
     Assignment,
+    /// Accesses with an order and a scope.
+    Atomic,
     /// Attributes, and where they stand.
     Attribute,
     /// What the build lacks: PTX, or instructions of the target.

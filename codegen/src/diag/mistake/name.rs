@@ -7,7 +7,7 @@ use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::wording::listed;
 use crate::diag::{Code, PartialType};
-use crate::ir::{Compound, Scalar, Type};
+use crate::ir::{Choice, ChoiceType, Compound, Scalar, Type};
 
 /// A name that is not known, or that means something else.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ pub(crate) enum Name {
     Path,
     /// A value. It may be the name of a function.
     Value { name: String, is_function: bool, suggestion: Option<Suggestion> },
-    /// An axis of a cluster.
-    ClusterAxis(String),
+    /// A variant that an enum of the language does not have.
+    Choice { of: ChoiceType, name: String },
     /// A function that a scalar does not have; these it has.
     ScalarFunction { of: Scalar, name: String, known: Vec<String> },
     /// A function that a type of the language does not have; these it has.
@@ -107,9 +107,10 @@ impl Name {
                         .to_owned()
                 }
             }),
-            Self::ClusterAxis(name) => {
-                Text::new(Code::UnknownName, format!("there is no `ClusterAxis::{name}`"))
-                    .help("there are `X`, `Y`, `Z` and `All`")
+            Self::Choice { of, name } => {
+                let known = of.all().into_iter().map(Choice::name);
+                Text::new(Code::UnknownName, format!("there is no `{}::{name}`", of.name()))
+                    .help(format!("there are {}", listed(known)))
             }
             Self::ScalarFunction { of, name, known } => {
                 Text::new(Code::UnknownName, format!("`{of}` has no function `{name}` in kernels"))

@@ -1,5 +1,6 @@
 //! Scalars in memory: shared arrays and slices of global memory.
 
+pub(super) mod atomic;
 pub(super) mod vector;
 
 use inkwell::IntPredicate;
@@ -8,9 +9,9 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, bounds, exact, expr, nvvm, place, print};
+use super::{Cx, Lower, bounds, exact, expr, place, print};
 use crate::backend::BackendError;
-use crate::ir::{AtomicOp, Expr, LocalId, ParamId, Scalar, Span, Type};
+use crate::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
 
 /// A scalar as a register has it, of what memory or a parameter holds.
 pub(super) fn from_memory<'c>(
@@ -134,24 +135,6 @@ pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, val
     let value = expr::value(cx, value)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
     store_any(cx, address, value, (scalar, vector))
-}
-
-/// `dest = global[index]` and `global[index] = op(dest, value)`, as one step that orders nothing
-/// else.
-pub(super) fn global_atomic(
-    cx: &mut Cx<'_, '_>,
-    dest: LocalId,
-    op: AtomicOp,
-    global: ParamId,
-    index: &Expr,
-    value: &Expr,
-) -> Lower<()> {
-    let value = expr::value(cx, value)?;
-    let (address, scalar) = global_address(cx, global, index)?;
-    let instruction = nvvm::atomic(op, scalar)
-        .ok_or_else(|| BackendError::Unchecked(format!("`{}` on `{scalar}`", op.name())))?;
-    let old = nvvm::emit_value(cx, &instruction, &[address.into(), value])?;
-    place::store(cx, dest, old)
 }
 
 /// The address of `global[index]`; what comes after is only reached if there is such an element.

@@ -1,16 +1,100 @@
-//! Atomic operations on global memory. Source: "atom".
+//! Accesses with an order and a scope. Sources: "ld", "st", "atom", "red".
 
 use std::borrow::Cow;
 
-use super::Operand::{self, B32, B64, F32, F64, Global};
+use super::Operand::{self, B16, B32, B64, F32, F64};
 use super::{Effect, Instruction};
-use crate::ir::{AtomicOp, Scalar};
+use crate::ir::{AtomicOp, MemoryScope, Order, Scalar};
+
+/// How an access orders others, between whom, and the memory that it is to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lower) struct Strong {
+    pub(in crate::lower) order: Order,
+    pub(in crate::lower) scope: MemoryScope,
+    pub(in crate::lower) memory: Memory,
+}
+
+/// The state space of an access.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lower) enum Memory {
+    Global,
+    /// The block's own.
+    Shared,
+    /// That of any block of the cluster.
+    Cluster,
+}
+
+/// PTX that has orders and scopes, and additions of all scalars but `bf16`.
+const SCALARS: u32 = 63;
+
+/// PTX that adds `bf16`.
+const BF16: u32 = 78;
+
+/// PTX that adds vectors.
+const VECTORS: u32 = 81;
+
+impl Strong {
+    /// The modifiers, as all of these instructions have them.
+    fn modifiers(self) -> String {
+        let memory = match self.memory {
+            Memory::Global => "global",
+            Memory::Shared => "shared",
+            Memory::Cluster => "shared::cluster",
+        };
+        format!("{}.{}.{memory}", self.order.name(), self.scope.name())
+    }
+
+    fn address(self) -> Operand {
+        match self.memory {
+            Memory::Global => Operand::Global,
+            Memory::Shared => Operand::Shared,
+            Memory::Cluster => Operand::Remote,
+        }
+    }
+
+    /// The first PTX that has the scope and the memory, of those that have the orders.
+    fn ptx(self) -> u32 {
+        match (self.scope, self.memory) {
+            (MemoryScope::Cluster, _) | (_, Memory::Cluster) => 78,
+            (
+                MemoryScope::Block | MemoryScope::Device | MemoryScope::System,
+                Memory::Global | Memory::Shared,
+            ) => SCALARS,
+        }
+    }
+
+    /// An access of this text: its operands are the address and values.
+    fn access(self, text: String, result: Option<Operand>, values: &[Operand], ptx: u32) -> Instruction {
+        Instruction {
+            text: Cow::Owned(text),
+            result,
+            operands: [&[self.address()], values].concat().into(),
+            effect: Effect::Memory,
+            ptx: ptx.max(self.ptx()),
+        }
+    }
+}
+
+/// Operand: the address.
+pub(in crate::lower) fn strong_load(strong: Strong, scalar: Scalar) -> Instruction {
+    let text = format!("ld.{}.{} $0, [$1];", strong.modifiers(), bits(scalar));
+    strong.access(text, Some(register(scalar)), &[], SCALARS)
+}
+
+/// Operands: the address, the value.
+pub(in crate::lower) fn strong_store(strong: Strong, scalar: Scalar) -> Instruction {
+    let text = format!("st.{}.{} [$0], $1;", strong.modifiers(), bits(scalar));
+    strong.access(text, None, &[register(scalar)], SCALARS)
+}
 
 /// Operands: the address, the value. `None` where there is no such operation.
-pub(in crate::lower) fn atomic(op: AtomicOp, scalar: Scalar) -> Option<Instruction> {
-    let operand = operand(scalar).filter(|_| op.takes(scalar))?;
+pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> Option<Instruction> {
+    if !op.takes(scalar) {
+        return None;
+    }
     let bits = scalar.bytes() * 8;
     let what = match op {
+        AtomicOp::Add if is_half(scalar) => format!("add.noftz.{}", scalar.name()),
         // One for both signs. Source: "atom": there is no `.add.s64`.
         AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
         AtomicOp::Add => format!("add.u{bits}"),
@@ -21,27 +105,59 @@ pub(in crate::lower) fn atomic(op: AtomicOp, scalar: Scalar) -> Option<Instructi
         AtomicOp::Xor => format!("xor.b{bits}"),
         AtomicOp::Exchange => format!("exch.b{bits}"),
     };
-    Some(Instruction {
-        text: Cow::Owned(format!("atom.relaxed.gpu.global.{what} $0, [$1], $2;")),
-        result: Some(operand),
-        operands: Cow::Owned(vec![Global, operand]),
-        effect: Effect::Memory,
-        ptx: 60,
-    })
+    let ptx = if scalar == Scalar::Bf16 { BF16 } else { SCALARS };
+    let operand = register(scalar);
+    let text = format!("atom.{}.{what} $0, [$1], $2;", strong.modifiers());
+    Some(strong.access(text, Some(operand), &[operand], ptx))
+}
+
+/// Operands: the address, what is expected there, what is to be there then.
+pub(in crate::lower) fn compare_and_swap(strong: Strong, scalar: Scalar) -> Option<Instruction> {
+    if !AtomicOp::Exchange.takes(scalar) {
+        return None;
+    }
+    let operand = register(scalar);
+    let text = format!("atom.{}.cas.{} $0, [$1], $2, $3;", strong.modifiers(), bits(scalar));
+    Some(strong.access(text, Some(operand), &[operand, operand], SCALARS))
+}
+
+/// Operands: the address, the elements.
+pub(in crate::lower) fn add_vector(strong: Strong, scalar: Scalar, len: u32) -> Option<Instruction> {
+    if !AtomicOp::adds_vectors(scalar) {
+        return None;
+    }
+    let elements: Vec<_> = (1..=len).map(|i| format!("${i}")).collect();
+    let noftz = if is_half(scalar) { ".noftz" } else { "" };
+    let text = format!(
+        "red.{}.add{noftz}.v{len}.{} [$0], {{{}}};",
+        strong.modifiers(),
+        scalar.name(),
+        elements.join(", ")
+    );
+    Some(strong.access(text, None, &vec![register(scalar); len as usize], VECTORS))
+}
+
+fn is_half(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::F16 | Scalar::Bf16)
 }
 
 fn sign(scalar: Scalar) -> char {
     if scalar.is_signed() { 's' } else { 'u' }
 }
 
-/// What holds a value of this type; none for those that no atomic is on.
-fn operand(scalar: Scalar) -> Option<Operand> {
+/// The type of so many bits: what is moved, or compared bit by bit.
+fn bits(scalar: Scalar) -> String {
+    format!("b{}", scalar.bytes() * 8)
+}
+
+/// The register that holds a value of this type.
+fn register(scalar: Scalar) -> Operand {
     match scalar {
-        Scalar::I32 | Scalar::U32 => Some(B32),
-        Scalar::I64 | Scalar::U64 | Scalar::Usize => Some(B64),
-        Scalar::F32 => Some(F32),
-        Scalar::F64 => Some(F64),
-        Scalar::Bool | Scalar::I8 | Scalar::U8 | Scalar::I16 | Scalar::U16 => None,
-        Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2 => None,
+        Scalar::Bool | Scalar::I8 | Scalar::U8 | Scalar::E4m3 | Scalar::E5m2 => B16,
+        Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::Bf16 => B16,
+        Scalar::I32 | Scalar::U32 | Scalar::Tf32 => B32,
+        Scalar::I64 | Scalar::U64 | Scalar::Usize => B64,
+        Scalar::F32 => F32,
+        Scalar::F64 => F64,
     }
 }

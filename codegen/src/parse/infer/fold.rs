@@ -45,7 +45,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
         | ExprKind::CachePolicy(..)
         | ExprKind::Hinted(..)
         | ExprKind::Remote(..)
-        | ExprKind::ClusterAxis(_)
+        | ExprKind::Choice(_)
         | ExprKind::Compound(_)
         | ExprKind::MapAt(..)
         | ExprKind::Unit

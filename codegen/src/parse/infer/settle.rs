@@ -120,7 +120,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         | ExprKind::CachePolicy(..)
         | ExprKind::Hinted(..)
         | ExprKind::Remote(..)
-        | ExprKind::ClusterAxis(_)
+        | ExprKind::Choice(_)
         | ExprKind::Compound(_)
         | ExprKind::MapAt(..)
         | ExprKind::Unit

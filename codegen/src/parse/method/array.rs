@@ -1,9 +1,10 @@
 //! Methods of shared arrays.
 
-use crate::ir::{Expr, RemoteCopy, Scalar, StmtKind};
+use super::atomic::{Access, Request};
+use crate::ir::{AtomicOp, AtomicPlace, Expr, RemoteCopy, Scalar, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::ArrayCall;
+use crate::parse::words::{ArrayCall, ArrayWord, Word as _};
 
 impl Cx<'_> {
     pub(super) fn array_method(
@@ -15,25 +16,25 @@ impl Cx<'_> {
         syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
         let span = span::of_method_call(syntax);
-        Some(match call {
-            ArrayCall::Len => self.known_u32(u64::from(len), span),
+        let access = match call {
+            ArrayCall::Len => return Some(self.known_u32(u64::from(len), span)),
             ArrayCall::Get { i: index } => {
                 let (dest, value) = self.temporary("element", element, span);
                 self.emit(StmtKind::SharedGet { dest, array, index }, span);
-                value
+                return Some(value);
             }
             ArrayCall::Set { i: index, value } => {
-                self.effect(StmtKind::SharedSet { array, index, value }, span)
+                return Some(self.effect(StmtKind::SharedSet { array, index, value }, span));
             }
             ArrayCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
                 let (dest, value) = self.temporary("elements", vector, span);
                 self.emit(StmtKind::SharedGet { dest, array, index }, span);
-                value
+                return Some(value);
             }
             ArrayCall::SetVec { i: index, value } => {
                 let value = self.written_vector(value, element)?;
-                self.effect(StmtKind::SharedSet { array, index, value }, span)
+                return Some(self.effect(StmtKind::SharedSet { array, index, value }, span));
             }
             ArrayCall::CopyTo { to, at, count, barrier } => {
                 let copy = RemoteCopy { op: None, from: array, to, at, count, barrier };
@@ -43,6 +44,25 @@ impl Cx<'_> {
                 let copy = RemoteCopy { op: Some(op), from: array, to, at, count, barrier };
                 return self.remote_copy(copy, element, span);
             }
-        })
+            ArrayCall::Load { i: index, order, scope } => {
+                Access { word: ArrayWord::Load.name(), index, request: Request::Load, order, scope }
+            }
+            ArrayCall::Store { i: index, value, order, scope } => {
+                Access { word: ArrayWord::Store.name(), index, request: Request::Store(value), order, scope }
+            }
+            ArrayCall::Fetch { op, i: index, value, order, scope } => {
+                let request = Request::Update(op.into(), value);
+                Access { word: ArrayWord::Fetch(op).name(), index, request, order, scope }
+            }
+            ArrayCall::Swap { i: index, value, order, scope } => {
+                let request = Request::Update(AtomicOp::Exchange, value);
+                Access { word: ArrayWord::Swap.name(), index, request, order, scope }
+            }
+            ArrayCall::CompareExchange { i: index, current, new, order, scope } => {
+                let request = Request::CompareExchange { current, new };
+                Access { word: ArrayWord::CompareExchange.name(), index, request, order, scope }
+            }
+        };
+        self.strong_access(AtomicPlace::Shared(array), element, access, span)
     }
 }

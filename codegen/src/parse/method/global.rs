@@ -1,13 +1,16 @@
 //! Methods of slices of global memory.
 
+use super::atomic::{Access, Request};
 use super::hint::Target;
 use super::matrix::Rows;
 use crate::diag::mistake;
 use crate::ir::{
-    AtomicOp, CopyKind, Expr, ExprKind, Multicast, ParamId, Scalar, SharedRange, Span, StmtKind, Type,
+    AtomicOp, AtomicPlace, CopyKind, Expr, ExprKind, MemoryScope, Multicast, Order, ParamId, Scalar,
+    SharedRange, Span, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
 use crate::parse::span;
+use crate::parse::words::shape::Chosen;
 use crate::parse::words::{GlobalCall, GlobalWord, Word};
 
 /// A slice that a method is called on.
@@ -58,7 +61,39 @@ impl Cx<'_> {
                 let rows = Rows { first, extents, stride };
                 return Some(self.matrix_of(receiver, (global, element), rows, span));
             }
-            GlobalCall::Atomic { op, i, value } => return self.global_atomic(&slice, op, [i, value], span),
+            GlobalCall::Atomic { op, i: index, value } => {
+                let (request, word) = (Request::Update(op, value), GlobalWord::Atomic(op).name());
+                let order = Chosen { value: Order::Relaxed, span };
+                let scope = Chosen { value: MemoryScope::Device, span };
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::Load { i: index, order, scope } => {
+                let (request, word) = (Request::Load, GlobalWord::Load.name());
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::Store { i: index, value, order, scope } => {
+                let (request, word) = (Request::Store(value), GlobalWord::Store.name());
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::Fetch { op, i: index, value, order, scope } => {
+                let (request, word) = (Request::Update(op.into(), value), GlobalWord::Fetch(op).name());
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::Swap { i: index, value, order, scope } => {
+                let (request, word) = (Request::Update(AtomicOp::Exchange, value), GlobalWord::Swap.name());
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::CompareExchange { i: index, current, new, order, scope } => {
+                let request = Request::CompareExchange { current, new };
+                let word = GlobalWord::CompareExchange.name();
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
+            GlobalCall::AddVec { i: index, value, order, scope } => {
+                let value = self.written_vector(value, element)?;
+                self.moves_vector(global, &value.ty.clone());
+                let (request, word) = (Request::AddVector(value), GlobalWord::AddVec.name());
+                return self.strong(&slice, Access { word, index, request, order, scope }, span);
+            }
             GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),
             GlobalCall::BulkLoad { array, at, count, i, barrier } => {
                 let to = SharedRange { array, at };
@@ -90,23 +125,8 @@ impl Cx<'_> {
         }
     }
 
-    fn global_atomic(
-        &mut self,
-        slice: &Slice,
-        op: AtomicOp,
-        [index, value]: [Expr; 2],
-        span: Span,
-    ) -> Option<Expr> {
-        let (global, element) = (slice.global, slice.element);
-        if !op.takes(element) {
-            let word = GlobalWord::Atomic(op).name();
-            self.error(mistake::Copy::Atomic { word, element }, span);
-            return None;
-        }
-        self.params[global.0 as usize].written = true;
-        let (dest, old) = self.temporary("old", element, span);
-        self.emit(StmtKind::GlobalAtomic { dest, op, global, index, value }, span);
-        Some(old)
+    fn strong(&mut self, slice: &Slice, access: Access, span: Span) -> Option<Expr> {
+        self.strong_access(AtomicPlace::Global(slice.global), slice.element, access, span)
     }
 
     /// The slice that `receiver` is, for this word; reports a hint that the word does not take.
@@ -125,7 +145,13 @@ impl Cx<'_> {
             | GlobalWord::SetVec
             | GlobalWord::Len
             | GlobalWord::Matrix
-            | GlobalWord::Atomic(_) => false,
+            | GlobalWord::Atomic(_)
+            | GlobalWord::Load
+            | GlobalWord::Store
+            | GlobalWord::Fetch(_)
+            | GlobalWord::Swap
+            | GlobalWord::CompareExchange
+            | GlobalWord::AddVec => false,
             GlobalWord::BulkLoad
             | GlobalWord::BulkLoadMulticast
             | GlobalWord::BulkStore

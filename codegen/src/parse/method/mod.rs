@@ -4,6 +4,7 @@
 
 pub(super) mod accumulator;
 mod array;
+mod atomic;
 mod barrier;
 mod bulk;
 mod descriptor;
@@ -115,7 +116,7 @@ impl<'t> Method<'t> {
             | Type::Never
             | Type::Dim3
             | Type::CachePolicy
-            | Type::ClusterAxis
+            | Type::Choice(_)
             | Type::Token
             | Type::Array(..)
             | Type::Error => vec![],

@@ -11,7 +11,9 @@ use super::span;
 use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
-use crate::ir::{Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide};
+use crate::ir::{
+    ChoiceType, Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide,
+};
 use crate::parse::item::condition;
 
 /// How long a chain of aliases of shapes and swizzles is followed.
@@ -121,7 +123,9 @@ impl<'a> Cx<'a> {
             TypeWord::LoadingSlot => self.slot_type(generics, Compound::LoadingSlot),
             TypeWord::FullSlot => self.slot_type(generics, Compound::FullSlot),
             TypeWord::Dim3 => Type::Dim3,
-            TypeWord::ClusterAxis => Type::ClusterAxis,
+            TypeWord::ClusterAxis => Type::Choice(ChoiceType::ClusterAxis),
+            TypeWord::Order => Type::Choice(ChoiceType::Order),
+            TypeWord::Scope => Type::Choice(ChoiceType::Scope),
             TypeWord::Remote => self.remote_type(generics, segment),
             TypeWord::Tile => self.tile_type(generics).map_or(Type::Error, Type::Tile),
             TypeWord::TensorMap => self.map_type(generics, segment, Type::TensorMap),

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::TypeWord;
-use crate::ir::{Compound, Team, Type, WarpSide};
+use crate::ir::{ChoiceType, Compound, Team, Type, WarpSide};
 
 /// A kind of generic argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +208,11 @@ impl TypeWord {
             Type::SharedArray(..) => Self::SharedArray,
             Type::Stages(..) => Self::Stages,
             Type::Remote(_) => Self::Remote,
-            Type::ClusterAxis => Self::ClusterAxis,
+            Type::Choice(of) => match of {
+                ChoiceType::ClusterAxis => Self::ClusterAxis,
+                ChoiceType::Order => Self::Order,
+                ChoiceType::Scope => Self::Scope,
+            },
             Type::TensorMap(_) => Self::TensorMap,
             Type::Im2colMap(..) => Self::Im2colMap,
             Type::Maps(_) => Self::Maps,

@@ -12,7 +12,7 @@ macro_rules! words {
                     ($($first:ident: $First:ident $(, $arg:ident: $Arg:ident)*)?) => $Variant:ident;
                 )*
                 $(
-                    for op in $Op:ident:
+                    for op in $Op:ident: $(#[$of_each:ident])*
                     fn $stem:ident {op} $($end:ident)? $(<$($letter:ident),+>)?
                     ($($each:ident: $Each:ident),+) => $Family:ident;
                 )*
@@ -75,7 +75,7 @@ macro_rules! words {
                             owner: super::Owner::$kind(stringify!($owner)),
                             #[cfg(test)]
                             chapter: $chapter,
-                            marks: &[Mark::Family],
+                            marks: &[$(Mark::$of_each,)* Mark::Family],
                             generics: &[$($(Generic::$letter),+)?],
                             parameters: &[$(parameter!($On, $each: $Each)),+],
                         } }, )*

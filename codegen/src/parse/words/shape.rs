@@ -1,7 +1,7 @@
 //! What an argument may be: the shapes that the [table](super::table) gives to parameters.
 
 use crate::diag::mistake::{self, Mismatch, Numbers};
-use crate::ir::{self, Const, Expr, ExprKind, Type};
+use crate::ir::{self, Choice, ChoiceType, Const, Expr, ExprKind, Span, Type};
 use crate::parse::cx::Cx;
 use crate::parse::infer::rule::{Rule, bits};
 use crate::parse::method::map::Map;
@@ -154,9 +154,42 @@ impl<On> Shape<On> for ClusterAxis {
     type Operand = ir::ClusterAxis;
 
     fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<ir::ClusterAxis> {
-        let fits = cx.expect(&value, &Type::ClusterAxis);
-        if let ExprKind::ClusterAxis(axis) = value.kind { fits.then_some(axis) } else { None }
+        let choice = cx.choice_of(ChoiceType::ClusterAxis, value)?;
+        if let Choice::ClusterAxis(axis) = choice { Some(axis) } else { None }
     }
+}
+
+/// How an access orders others.
+pub(in crate::parse) struct Order;
+
+impl<On> Shape<On> for Order {
+    type Operand = Chosen<ir::Order>;
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<Chosen<ir::Order>> {
+        let span = value.span;
+        let choice = cx.choice_of(ChoiceType::Order, value)?;
+        if let Choice::Order(value) = choice { Some(Chosen { value, span }) } else { None }
+    }
+}
+
+/// The threads between whom an access is strong.
+pub(in crate::parse) struct Scope;
+
+impl<On> Shape<On> for Scope {
+    type Operand = Chosen<ir::MemoryScope>;
+
+    fn read(cx: &mut Cx<'_>, _: &On, value: Expr) -> Option<Chosen<ir::MemoryScope>> {
+        let span = value.span;
+        let choice = cx.choice_of(ChoiceType::Scope, value)?;
+        if let Choice::Scope(value) = choice { Some(Chosen { value, span }) } else { None }
+    }
+}
+
+/// A choice, and where it is written.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::parse) struct Chosen<T> {
+    pub(in crate::parse) value: T,
+    pub(in crate::parse) span: Span,
 }
 
 /// A phase that is changed: its parts.
@@ -411,6 +444,12 @@ impl Shape<ir::TileType> for SameElements {
 }
 
 impl Cx<'_> {
+    /// The variant of an enum of the language that `value` is.
+    fn choice_of(&mut self, of: ChoiceType, value: Expr) -> Option<Choice> {
+        let fits = self.expect(&value, &Type::Choice(of));
+        if let ExprKind::Choice(choice) = value.kind { fits.then_some(choice) } else { None }
+    }
+
     /// The element type of an array that has as many elements as are wanted.
     fn numbers_of(&mut self, array: &Expr, numbers: Numbers, wanted: usize) -> Option<Type> {
         let Type::Array(element, len) = self.resolve(&array.ty) else {

@@ -13,6 +13,8 @@
 //! * `#[Remote]`: another block's thing has it as well;
 //! * `#[Sliced]`: it is for kernels whose attribute says the extents of a cluster.
 //!
+//! In a row for each operation, the marks come after the colon.
+//!
 //! To add a word, write its row here and its declaration in `tma_runtime::lang`; the compiler then
 //! asks for its arm where calls are given their meaning (`parse/method`, `parse/call.rs`).
 
@@ -20,7 +22,7 @@ use std::borrow::Cow;
 
 use super::shape::{self, Shape};
 use super::{Callable, Generic, Mark, Parameter, Signature, Word};
-use crate::ir::{AtomicOp, Expr, ReduceOp, Scalar, Span, TileType, WarpReduceOp};
+use crate::ir::{AtomicOp, Expr, FetchOp, ReduceOp, Scalar, Span, TileType, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
 
@@ -162,6 +164,15 @@ words! {
             fn get_vec<Lanes>(i: U32) => GetVec;
             fn set_vec(i: U32, value: Any) => SetVec;
             #[Remote] fn len() => Len;
+        }
+        "Orders and scopes" {
+            #[Remote] fn load(i: U32, order: Order, scope: Scope) => Load;
+            #[Remote] fn store(i: U32, value: Element, order: Order, scope: Scope) => Store;
+            #[Remote] fn swap(i: U32, value: Element, order: Order, scope: Scope) => Swap;
+            #[Remote] fn compare_exchange(
+                i: U32, current: Element, new: Element, order: Order, scope: Scope
+            ) => CompareExchange;
+            for op in FetchOp: #[Remote] fn fetch_{op}(i: U32, value: Element, order: Order, scope: Scope) => Fetch;
         }
         "Bulk copies" {
             fn bulk_copy_to(to: RemoteSequence, at: U32, count: U32, barrier: RemoteBarrier) => CopyTo;
@@ -403,6 +414,16 @@ words! {
             fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
+        }
+        "Orders and scopes" {
+            fn load(i: GlobalIndex, order: Order, scope: Scope) => Load;
+            fn store(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Store;
+            fn swap(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Swap;
+            fn compare_exchange(
+                i: GlobalIndex, current: Element, new: Element, order: Order, scope: Scope
+            ) => CompareExchange;
+            fn add_vec(i: GlobalIndex, value: Any, order: Order, scope: Scope) => AddVec;
+            for op in FetchOp: fn fetch_{op}(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Fetch;
         }
         "Tensor cores" {
             fn matrix(first: GlobalIndex, extents: RowAndColumn, stride: U32) => Matrix;

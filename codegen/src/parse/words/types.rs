@@ -66,6 +66,10 @@ types! {
         "Global memory" {
             type Global<Element>;
         }
+        "Orders and scopes" {
+            type Order;
+            type Scope;
+        }
         "The L2 cache" {
             type CachePolicy;
         }

@@ -41,6 +41,7 @@ fn conditions_that_part_threads() {
         ("out.get(thread_idx().x) > n", "it differs from thread to thread"),
         ("next.get(lane_idx() % 8) > n", "each lane has a number of its own"),
         ("out.atomic_add(0, 1) == 0", "each thread gets what was there before it"),
+        ("out.load(0, Order::Relaxed, Scope::Device) == 0", "each thread asks at a time of its own"),
         ("sum[0] > 1.0", "each thread has elements of its own"),
         ("sum.row_sum()[0] > 1.0", "each thread has elements of its own"),
         ("vote_any(thread_idx().x == n)", "each warp has a result of its own"),

@@ -4,7 +4,8 @@ use super::operands::Decoder;
 use super::{cache, remote, wide};
 use crate::isa::float::{FloatType, Mode};
 use crate::isa::{
-    Access, Atomic, AtomicOp, AtomicVector, Integer, Memory, MemoryOp, Op, Order, Reg, Space, Type,
+    Access, AccessOrder, Atomic, AtomicOp, AtomicVector, Integer, Memory, MemoryOp, MemoryScope, Op, Order,
+    Reg, Space, Type,
 };
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -39,20 +40,29 @@ pub(super) fn take_space(d: &mut Decoder<'_, '_, '_>) -> Memory {
     .unwrap_or(Memory::Machine(Space::Generic))
 }
 
-/// The ordering and its scope, which is that of the cluster or wider in effect.
-pub(super) fn take_order(d: &mut Decoder<'_, '_, '_>, default: Order) -> Order {
-    let order = d.take_of(&[
+/// `.relaxed` and its like, with the scope; the default is `Weak` or what the instruction is without
+/// modifiers, at `.gpu`. Source: PTX ISA, "ld", "atom"; "ld.volatile" is relaxed at system scope.
+pub(super) fn take_access_order(d: &mut Decoder<'_, '_, '_>, default: Order) -> AccessOrder {
+    let is_volatile = d.take("volatile");
+    let order = take_order(d).unwrap_or(if is_volatile { Order::Relaxed } else { default });
+    d.take("mmio");
+    let named = take_scope(d);
+    let otherwise = if is_volatile { MemoryScope::System } else { MemoryScope::Device };
+    AccessOrder { order, scope: order.is_strong().then(|| named.unwrap_or(otherwise)) }
+}
+
+pub(super) fn take_order(d: &mut Decoder<'_, '_, '_>) -> Option<Order> {
+    d.take_of(&[
         ("weak", Order::Weak),
         ("relaxed", Order::Relaxed),
-        ("volatile", Order::Relaxed),
         ("acquire", Order::Acquire),
         ("release", Order::Release),
         ("acq_rel", Order::AcqRel),
-        ("sc", Order::AcqRel),
-    ]);
-    d.take("mmio");
-    d.take_of(&[("cta", ()), ("cluster", ()), ("gpu", ()), ("sys", ())]);
-    order.unwrap_or(default)
+    ])
+}
+
+pub(super) fn take_scope(d: &mut Decoder<'_, '_, '_>) -> Option<MemoryScope> {
+    d.take_of(&MemoryScope::ALL.map(|scope| (scope.name(), scope)))
 }
 
 /// Hints to the caches; whether one of them has an operand.
@@ -128,7 +138,10 @@ fn elements<'a, 's>(
 }
 
 fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    let order = take_order(d, Order::Weak);
+    let order = take_access_order(d, Order::Weak);
+    if order.order.releases() {
+        return Err(d.error("a load is `.weak`, `.relaxed` or `.acquire`"));
+    }
     let mut memory = take_space(d);
     let hint = take_cache_hints(d);
     let count = take_count(d);
@@ -167,7 +180,10 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 }
 
 fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    let order = take_order(d, Order::Weak);
+    let order = take_access_order(d, Order::Weak);
+    if order.order.acquires() {
+        return Err(d.error("a store is `.weak`, `.relaxed` or `.release`"));
+    }
     let mut memory = take_space(d);
     let hint = take_cache_hints(d);
     let count = take_count(d);
@@ -204,7 +220,12 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 }
 
 fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
-    let order = take_order(d, Order::Relaxed);
+    let order = take_access_order(d, Order::Relaxed);
+    if !gives && order.order.acquires() {
+        return Err(
+            d.error("a reduction is `.relaxed` or `.release`: it reads nothing that could be acquired")
+        );
+    }
     let memory = take_space(d);
     let hint = take_cache_hints(d);
     let no_flush = d.take("noftz");
@@ -251,7 +272,7 @@ struct VectorForm {
     op: AtomicOp,
     ty: Type,
     memory: Memory,
-    order: Order,
+    order: AccessOrder,
     count: u32,
     no_flush: bool,
 }

@@ -1,11 +1,12 @@
 //! Mbarriers, fences, and copies that run on their own.
 
-use super::access::{check_policy, take_cache_hints, take_order};
+use super::access::{check_policy, take_cache_hints, take_order, take_scope};
 use super::operands::Decoder;
 use super::remote::take_reduction;
 use super::{bulk, copy_async, mbarrier};
 use crate::isa::{
-    Fence, FencedMemory, Op, Order, Reg, Scope, Space, TensorCode, TensorCodeAction, TmaOp, Type,
+    Fence, FencedMemory, MemoryFence, MemoryScope, Op, Order, Reg, Scope, Space, TensorCode,
+    TensorCodeAction, TmaOp, Type,
 };
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -20,8 +21,15 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             if d.take("proxy") {
                 return proxy_fence(d);
             }
-            d.take_of(&[("cta", ()), ("gl", ()), ("sys", ())]);
-            Ok(Op::Fence(Fence::Memory))
+            // "membar.{cta,gl,sys} is equivalent to fence.sc.{cta,gpu,sys}": PTX ISA, "membar,
+            // fence".
+            let scope = d.take_of(&[
+                ("cta", MemoryScope::Block),
+                ("gl", MemoryScope::Device),
+                ("sys", MemoryScope::System),
+            ]);
+            let scope = scope.unwrap_or(MemoryScope::System);
+            Ok(Op::MemoryFence(MemoryFence { order: Order::AcqRel, sequential: true, scope }))
         }
         _ => fence(d),
     }
@@ -37,8 +45,10 @@ fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         }
         return Err(d.unsupported());
     }
-    take_order(d, Order::AcqRel);
-    Ok(Op::Fence(Fence::Memory))
+    let sequential = d.take("sc");
+    let order = take_order(d).unwrap_or(Order::AcqRel);
+    let scope = take_scope(d).unwrap_or(MemoryScope::System);
+    Ok(Op::MemoryFence(MemoryFence { order, sequential, scope }))
 }
 
 fn proxy_fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {

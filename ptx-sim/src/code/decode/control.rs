@@ -4,7 +4,7 @@ use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
 use crate::code::names::Binding;
 use crate::isa::{
-    Access, Address, Alu, Assertion, ControlOp, Memory, MemoryOp, Op, Order, Pc, Reg, Slot, Type,
+    Access, AccessOrder, Address, Alu, Assertion, ControlOp, Memory, MemoryOp, Op, Pc, Reg, Slot, Type,
 };
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
@@ -156,7 +156,15 @@ fn in_local(d: &mut Decoder<'_, '_, '_>, Slot { offset, bytes }: Slot, reg: Reg)
     let mut registers = [Reg::SINK; 8];
     registers[0] = reg;
     let address = Address { base: d.builder.bits(u64::from(offset)), offset: 0 };
-    Access { memory: Memory::Local, order: Order::Weak, bytes, count: 1, address, registers, extend: None }
+    Access {
+        memory: Memory::Local,
+        order: AccessOrder::WEAK,
+        bytes,
+        count: 1,
+        address,
+        registers,
+        extend: None,
+    }
 }
 
 /// The functions that CUDA's device runtime provides.

@@ -1,6 +1,6 @@
 //! Instructions on mbarriers.
 
-use super::access::take_order;
+use super::access::{take_order, take_scope};
 use super::asynchronous::take_shared;
 use super::operands::Decoder;
 use crate::isa::{MbarrierAction, MbarrierOp, Op, Order, Reg, Scope, Semantics, Space, Type};
@@ -50,7 +50,8 @@ fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Semanti
     };
     let (sem, scoped) = (named(d, &["relaxed", "acquire", "release"]), named(d, &["cta", "cluster"]));
     let scope = if named(d, &["cluster"]) { Scope::Cluster } else { Scope::Block };
-    let order = take_order(d, default);
+    let order = take_order(d).unwrap_or(default);
+    take_scope(d);
     if sem != scoped {
         return Err(d.error("`.sem` and `.scope` stand together, the scope being `.cta` or `.cluster`"));
     }

@@ -129,7 +129,7 @@ fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let aligned = d.take("aligned");
     d.expect_count(0, 0)?;
     let default = if arrive { Order::Release } else { Order::Acquire };
-    let order = take_order(d, default);
+    let order = take_order(d).unwrap_or(default);
     match (arrive, order) {
         (true, Order::Release | Order::Relaxed) => {
             Ok(Op::Barrier(BarrierOp::ClusterArrive { order, aligned }))

@@ -1,7 +1,7 @@
 //! Registers of 128 bits, which take two rows: the lower half first.
 
 use super::operands::Decoder;
-use crate::isa::{Access, Address, Alu, Memory, MemoryOp, Op, Order, Reg, Type, WideAtomic};
+use crate::isa::{Access, AccessOrder, Address, Alu, Memory, MemoryOp, Op, Reg, Type, WideAtomic};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
@@ -73,7 +73,7 @@ fn halves(rows: &[Reg], register: Reg) -> [(Vec<Reg>, Reg); 2] {
 }
 
 /// A load or store, as of two elements of 64 bits.
-pub(super) fn access(memory: Memory, order: Order, address: Address, row: Reg) -> Access {
+pub(super) fn access(memory: Memory, order: AccessOrder, address: Address, row: Reg) -> Access {
     let mut registers = [Reg::SINK; 8];
     (registers[0], registers[1]) = (row, row.upper());
     Access { memory, order, bytes: 8, count: 2, address, registers, extend: None }
@@ -83,7 +83,7 @@ pub(super) fn access(memory: Memory, order: Order, address: Address, row: Reg) -
 pub(super) fn atomic(
     d: &mut Decoder<'_, '_, '_>,
     name: &str,
-    order: Order,
+    order: AccessOrder,
     memory: Memory,
     hint: bool,
 ) -> Result<Op, LoadError> {

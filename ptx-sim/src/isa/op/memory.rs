@@ -1,7 +1,7 @@
 //! Loads, stores, atomic operations, and addresses.
 
 use crate::isa::float::{FloatType, Mode};
-use crate::isa::{Address, Integer, Memory, Order, Reg, Space};
+use crate::isa::{AccessOrder, Address, Integer, Memory, Reg, Space};
 
 /// What each lane does with memory.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) enum MemoryOp {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) memory: Memory,
-    pub(crate) order: Order,
+    pub(crate) order: AccessOrder,
     /// Bytes of one element.
     pub(crate) bytes: u32,
     /// Elements: 1, 2, 4 or 8.
@@ -51,7 +51,7 @@ impl Access {
 pub(crate) struct Atomic {
     pub(crate) op: AtomicOp,
     pub(crate) memory: Memory,
-    pub(crate) order: Order,
+    pub(crate) order: AccessOrder,
     pub(crate) bytes: u32,
     pub(crate) d: Reg,
     pub(crate) address: Address,
@@ -81,7 +81,7 @@ pub(crate) enum AtomicOp {
 pub(crate) struct AtomicVector {
     pub(crate) op: AtomicOp,
     pub(crate) space: Space,
-    pub(crate) order: Order,
+    pub(crate) order: AccessOrder,
     /// Bytes of one element.
     pub(crate) bytes: u32,
     pub(crate) address: Address,
@@ -93,7 +93,7 @@ pub(crate) struct AtomicVector {
 #[derive(Clone, Debug)]
 pub(crate) struct WideAtomic {
     pub(crate) space: Space,
-    pub(crate) order: Order,
+    pub(crate) order: AccessOrder,
     pub(crate) address: Address,
     pub(crate) d: Reg,
     pub(crate) compare: Option<Reg>,

@@ -21,7 +21,7 @@ pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, Memor
 pub(crate) use warp::{Collective, DoubleCode, MatrixCode, ProductCode, Redux, Shuffle, Vote, WarpOp};
 pub(crate) use warpgroup::{LeftCode, MetadataCode, MultiplyCode, WarpgroupOp};
 
-use super::{Fence, Pc};
+use super::{Fence, MemoryFence, Pc};
 
 /// What an instruction does.
 #[derive(Clone, Debug)]
@@ -39,7 +39,10 @@ pub(crate) enum Op {
     /// Barriers of a block and of a cluster.
     Barrier(BarrierOp),
     Mbarrier(MbarrierOp),
+    /// All fences but those of memory.
     Fence(Fence),
+    /// Orders what a thread reads and writes.
+    MemoryFence(MemoryFence),
     /// `cp.async` without `.bulk`.
     CopyAsync(CopyAsyncOp),
     /// Tensor and bulk copies, and what belongs to them.
@@ -61,6 +64,7 @@ impl Op {
             | Op::Barrier(_)
             | Op::Mbarrier(_)
             | Op::Fence(_)
+            | Op::MemoryFence(_)
             | Op::CopyAsync(_)
             | Op::Tma(_) => &[],
         }

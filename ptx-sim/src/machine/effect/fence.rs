@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::machine::index::ThreadId;
-use crate::machine::types::Fence;
+use crate::machine::types::{Fence, Order};
 
 impl Machine {
     /// A fence.
@@ -13,7 +13,7 @@ impl Machine {
                 let step = self.order.fence_step(who);
                 self.barriers.fence_inits(who, step);
             }
-            Fence::Memory => self.order.fence_memory(who),
+            Fence::Memory => self.memory_fence(who, Order::AcqRel),
             Fence::TensorMapRelease => {
                 self.memory.maps.release(self.order.view(who));
                 self.order.fence_step(who);
@@ -21,5 +21,10 @@ impl Machine {
             // The machine has one address for each place.
             Fence::ProxyAlias => {}
         }
+    }
+
+    /// A fence of memory.
+    pub(crate) fn memory_fence(&mut self, who: ThreadId, order: Order) {
+        self.order.fence_memory(who, order);
     }
 }

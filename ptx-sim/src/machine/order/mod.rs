@@ -155,9 +155,14 @@ impl HappensBefore {
 
     /// A memory fence: later relaxed writes release what is known now, and earlier relaxed reads
     /// acquire.
-    pub(super) fn fence_memory(&mut self, who: ThreadId) {
-        if let Some(mut read) = self.fences[who].acquire.take() {
+    pub(super) fn fence_memory(&mut self, who: ThreadId, order: Order) {
+        if order.acquires()
+            && let Some(mut read) = self.fences[who].acquire.take()
+        {
             self.acquire(who, &read.join());
+        }
+        if !order.releases() {
+            return;
         }
         let mut release = Releases::default();
         release.release(&mut self.views[who]);

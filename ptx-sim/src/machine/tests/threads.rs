@@ -156,6 +156,23 @@ fn fences_order_around_relaxed_accesses() {
     });
 }
 
+/// A fence that only releases makes nothing known to its own thread.
+#[test]
+fn a_fence_has_an_order() {
+    flipped(FindingKind::Race, |lab, acquires| {
+        let (flag, site) = (Pointer::new(Space::Shared, 64), lab.site());
+        lab.write(thread(0), 0, 1.0);
+        lab.machine.memory_fence(thread(0), Order::Release);
+        let one = 1u32.to_le_bytes();
+        lab.machine.store(Actor { who: thread(0), site }, flag, &one, Order::Relaxed).unwrap();
+        let reader = Actor { who: thread(40), site };
+        lab.machine.load(reader, flag, &mut [0; 4], Order::Relaxed).unwrap();
+        let order = if acquires { Order::Acquire } else { Order::Release };
+        lab.machine.memory_fence(thread(40), order);
+        lab.read(thread(40), 0);
+    });
+}
+
 #[test]
 fn what_is_read_was_written() {
     flipped(FindingKind::Uninitialised, |lab, write| {

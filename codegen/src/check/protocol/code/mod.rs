@@ -28,6 +28,8 @@ pub(super) struct Steps<'k> {
     silent: QuickSet<StmtId>,
     /// Statements that are not judged.
     trusted: QuickSet<StmtId>,
+    /// Whether an access of the kernel acquires what others release: an order that is not followed.
+    pub(super) acquires: bool,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -120,8 +122,9 @@ impl<'k> Steps<'k> {
             }
         }
         let Flat { slice, steps, polls, counters, .. } = flat;
-        let mut trusted = QuickSet::default();
+        let (mut trusted, mut acquires) = (QuickSet::default(), false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            acquires |= matches!(&stmt.kind, StmtKind::Atomic(atomic) if atomic.order.acquires());
             if kernel.is_trusted(stmt.origin) {
                 trusted.insert(stmt.id);
             }
@@ -133,7 +136,7 @@ impl<'k> Steps<'k> {
             variables.extend(needed.then_some(local));
         }
         let (outer, silent) = (outer(&steps), silent(&steps));
-        Self { steps, polls, counters, slice, variables, places, outer, silent, trusted }
+        Self { steps, polls, counters, slice, variables, places, outer, silent, trusted, acquires }
     }
 
     /// Whether there is a loop as in [`is_outer`](Self::is_outer).
@@ -219,7 +222,7 @@ fn is_silent(stmt: &StmtKind) -> bool {
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalGet { .. }
             | StmtKind::GlobalSet { .. }
-            | StmtKind::GlobalAtomic { .. }
+            | StmtKind::Atomic(_)
             | StmtKind::Warp { .. }
             | StmtKind::Assert { .. }
             | StmtKind::ElectOne { .. }

@@ -375,11 +375,10 @@ fn synchronises(step: &super::code::Step<'_>) -> bool {
         stmt.kind,
         StmtKind::Assign { .. }
             | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalAtomic { .. }
             | StmtKind::Assert { .. }
             | StmtKind::ElectOne { .. }
             | StmtKind::Trap
-    )
+    ) && !matches!(&stmt.kind, StmtKind::Atomic(atomic) if atomic.shared().is_none())
 }
 
 /// How many turns of a loop are looked at: twice around the largest ring, and two more.

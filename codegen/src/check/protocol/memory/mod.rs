@@ -72,8 +72,11 @@ impl Memory {
             let found = between(view, me, old, &new);
             match found {
                 None => {
-                    let replaces = new.access.kind == AccessKind::Write && new.region.covers(&old.hull)
-                        || is_successor(old, &new);
+                    // Nothing need order two strong accesses.
+                    let are_ordered = !(old.access.strong && new.access.strong);
+                    let replaces =
+                        new.access.kind == AccessKind::Write && are_ordered && new.region.covers(&old.hull)
+                            || is_successor(old, &new);
                     if replaces {
                         covered.push(index);
                     }

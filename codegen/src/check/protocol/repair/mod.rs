@@ -69,6 +69,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Budget
         | Why::Size
         | Why::Cluster
+        | Why::Atomics
         | Why::Trusted => false,
     }
 }

@@ -29,9 +29,12 @@ impl Rule {
         Some(Self { matcher: tokens(&matcher.stream()), transcriber: transcriber.stream() })
     }
 
-    /// Whether it makes anything public: of other macros nothing is asked.
-    pub(super) fn makes_public_items(&self) -> bool {
-        self.transcriber.to_string().contains("pub ")
+    /// Whether it makes anything public, itself or by one of `macros`: of others nothing is asked.
+    pub(super) fn makes_public_items(&self, macros: &BTreeMap<String, Rule>) -> bool {
+        let is_public = |rule: &Self| rule.transcriber.to_string().contains("pub ");
+        let made = self.transcriber.to_string();
+        let calls = |name: &str| made.contains(&format!("{name} !"));
+        is_public(self) || macros.iter().any(|(name, rule)| calls(name) && is_public(rule))
     }
 
     /// What it makes of these arguments; none if it does not take them.

@@ -68,7 +68,7 @@ impl Lang {
                 (name, "!") => {
                     if let (Some(rule), Some(TokenTree::Group(arguments))) =
                         (self.macros.get(name), tokens.get(at + 2))
-                        && rule.makes_public_items()
+                        && rule.makes_public_items(&self.macros)
                     {
                         let made = rule.expand(&arguments.stream());
                         self.items(owner, &made.unwrap_or_else(|| panic!("{name}! takes its arguments")));

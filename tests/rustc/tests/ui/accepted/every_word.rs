@@ -44,6 +44,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     row.set_vec(0, row.get_vec::<4>(4));
     t.set_vec([0, 0, 0], t.get_vec::<4>([1, 1, 4]));
     out.set_vec(0, out.get_vec::<2>(2));
+    out.store(0, out.load(1, Order::Acquire, Scope::Device), Order::Release, Scope::System);
     let lanes = ballot(vote_all(e) || vote_any(e)) | match_any(d) | match_all(a);
     let moved = shuffle_xor(d, 1) + shuffle_up(d, 1) + shuffle_down(d, 1) + shuffle_idx(d, 0);
     let reduced = warp_reduce_add(moved) + warp_reduce_min(moved) + warp_reduce_max(moved);

@@ -1,0 +1,49 @@
+//! Accesses with an order and a scope.
+
+use super::Word;
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::diag::wording::listed;
+use crate::ir::{MemoryScope, Order, Scalar, order_name, scope_name};
+
+/// A strong access that there is not.
+#[derive(Clone, Debug)]
+pub(crate) enum Atomic {
+    /// It is not for these elements; it is for those.
+    Element { word: Word, element: Scalar, takes: Vec<Scalar> },
+    /// An order that it cannot have; it can have those.
+    Order { word: Word, found: Order, takes: &'static [Order] },
+    /// A scope beyond those who see shared memory.
+    SharedScope { word: Word, found: MemoryScope },
+}
+
+impl Atomic {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Element { word, element, takes } => {
+                let takes: Vec<_> = takes.iter().map(|scalar| scalar.name()).collect();
+                Text::new(Code::ElementType, format!("there is no `{word}` on `{element}`"))
+                    .help(format!("it is for {}", takes.join(", ")))
+            }
+            Self::Order { word, found, takes } => {
+                let rule = if takes.contains(&Order::Acquire) {
+                    "only a write can release"
+                } else {
+                    "only an access that gives a value can acquire"
+                };
+                let takes = listed(takes.iter().map(|&order| format!("Order::{}", order_name(order))));
+                let message = format!("{rule}: `{word}` with `Order::{}`", order_name(*found));
+                Text::new(Code::AccessOrder, message).help(format!("`{word}` takes {takes}"))
+            }
+            Self::SharedScope { word, found } => {
+                let message = format!(
+                    "only its cluster sees shared memory: `{word}` with `Scope::{}`",
+                    scope_name(*found)
+                );
+                Text::new(Code::AccessOrder, message).help(
+                    "write `Scope::Block`, or `Scope::Cluster` if other blocks of the cluster access the array",
+                )
+            }
+        }
+    }
+}

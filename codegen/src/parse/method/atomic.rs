@@ -1,0 +1,107 @@
+//! Strong accesses: methods of slices and of shared arrays that take an order and a scope.
+
+use std::borrow::Cow;
+
+use crate::diag::mistake;
+use crate::ir::{
+    Atomic, AtomicAccess, AtomicOp, AtomicPlace, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
+};
+use crate::parse::cx::Cx;
+use crate::parse::words::shape::Chosen;
+
+/// A call of such a method.
+pub(super) struct Access {
+    pub(super) word: Cow<'static, str>,
+    pub(super) index: Expr,
+    pub(super) request: Request,
+    pub(super) order: Chosen<Order>,
+    pub(super) scope: Chosen<MemoryScope>,
+}
+
+/// What a method asks for.
+pub(super) enum Request {
+    Load,
+    Store(Expr),
+    Update(AtomicOp, Expr),
+    CompareExchange {
+        current: Expr,
+        new: Expr,
+    },
+    /// An addition of an array, without a result.
+    AddVector(Expr),
+}
+
+impl Request {
+    /// Whether the elements may be of this type; a load and a store have them all.
+    fn takes(&self, element: Scalar) -> bool {
+        match self {
+            Self::Load | Self::Store(_) => true,
+            Self::Update(op, _) => op.takes(element),
+            Self::CompareExchange { .. } => AtomicOp::Exchange.takes(element),
+            Self::AddVector(_) => AtomicOp::adds_vectors(element),
+        }
+    }
+
+    /// The orders that it may have. Source: PTX ISA, "ld", "st", "atom" and "red".
+    fn orders(&self) -> &'static [Order] {
+        match self {
+            Self::Load => &[Order::Relaxed, Order::Acquire],
+            Self::Store(_) | Self::AddVector(_) => &[Order::Relaxed, Order::Release],
+            Self::Update(..) | Self::CompareExchange { .. } => {
+                &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel]
+            }
+        }
+    }
+}
+
+impl Cx<'_> {
+    /// What a strong access to an element of this memory gives; reports one that there is not.
+    pub(super) fn strong_access(
+        &mut self,
+        place: AtomicPlace,
+        element: Scalar,
+        call: Access,
+        span: Span,
+    ) -> Option<Expr> {
+        let Access { word, index, request, order, scope } = call;
+        if !request.takes(element) {
+            let takes = Scalar::ALL.into_iter().filter(|&scalar| request.takes(scalar)).collect();
+            self.error(mistake::Atomic::Element { word, element, takes }, span);
+            return None;
+        }
+        if !request.orders().contains(&order.value) {
+            let takes = request.orders();
+            self.error(mistake::Atomic::Order { word, found: order.value, takes }, order.span);
+            return None;
+        }
+        if let (AtomicPlace::Shared(_), MemoryScope::Device | MemoryScope::System) = (&place, scope.value) {
+            self.error(mistake::Atomic::SharedScope { word, found: scope.value }, scope.span);
+            return None;
+        }
+        let mut result = None;
+        let mut dest = |cx: &mut Self, name| {
+            let (dest, value) = cx.temporary(name, element, span);
+            result = Some(value);
+            dest
+        };
+        let access = match request {
+            Request::Load => AtomicAccess::Load { dest: dest(self, "element") },
+            Request::Store(value) => AtomicAccess::Store { value },
+            Request::Update(op, value) => AtomicAccess::Update { dest: dest(self, "old"), op, value },
+            Request::CompareExchange { current, new } => {
+                AtomicAccess::CompareExchange { dest: dest(self, "old"), current, new }
+            }
+            Request::AddVector(value) => AtomicAccess::AddVector { value },
+        };
+        let atomic = Atomic { place, index, access, order: order.value, scope: scope.value };
+        if let (AtomicPlace::Global(global), true) = (&atomic.place, atomic.writes()) {
+            self.params[global.0 as usize].written = true;
+        }
+        let stmt = StmtKind::Atomic(Box::new(atomic));
+        if let Some(value) = result {
+            self.emit(stmt, span);
+            return Some(value);
+        }
+        Some(self.effect(stmt, span))
+    }
+}
