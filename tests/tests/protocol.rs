@@ -13,7 +13,7 @@ use ptx_sim::{FindingKind, Findings};
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check};
 use tma_codegen::diag::{Code, Counterexample, Diagnostic, Given, Sink};
-use tma_codegen::ir::{ParamKind, Scalar};
+use tma_codegen::ir::{Axis, ParamKind, Scalar};
 use tma_tests::mutation::ir::mutants;
 use tma_tests::mutation::judged::{Judged, judge_all, lines, lines_of};
 use tma_tests::mutation::judged_table::{Tally, accepted_and_wrong, table_of_kernels, tables};
@@ -94,6 +94,45 @@ fn replays(kernel: CheckedKernel, diagnostic: &Diagnostic) -> Result<(), String>
         diagnostic.code(),
         diagnostic.text()
     ))
+}
+
+/// How many seeds show that a kernel is wrong which the checker does not decide.
+const SEEDS_OF_WRONG: u64 = 64;
+
+/// A launch of several blocks, with something in memory.
+fn some_launch() -> Counterexample {
+    let numbers = [("blocks", 1), ("tiles", 4), ("turns", 2), ("n", 4)];
+    let params = numbers.map(|(name, number)| (Given::Param(name.to_owned()), number));
+    let places = [(Given::GridDim(Axis::X), 3), (Given::Element("counts".to_owned(), 0), 1)];
+    Counterexample { numbers: params.into_iter().chain(places).collect(), cluster: [1; 3] }
+}
+
+/// The kernels that must never be proved: the simulator shows each of them to be wrong.
+#[test]
+fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
+    let mut right = vec![];
+    for file in ["aligned", "grids", "mbarriers", "memory", "named", "warps"] {
+        for kernel in kernels(&folder(&format!("codegen/tests/protocol/wrong_kernels/{file}.rs")))? {
+            let name = kernel.kernel().path();
+            let example = match judge(&kernel, Budget::MACRO).verdict {
+                Verdict::Broken(diagnostic) => diagnostic.counterexample().cloned().unwrap_or_default(),
+                _ => some_launch(),
+            };
+            let replay = match Replay::new("kernels.rs", kernel, &example) {
+                Ok(replay) => replay,
+                Err(error) => {
+                    right.push(format!("{file}: {name}: {error}"));
+                    continue;
+                }
+            };
+            let is_wrong = |seed| replay.run(seed).map_or(true, |found| found.iter().next().is_some());
+            if !(0..SEEDS_OF_WRONG).any(is_wrong) {
+                right.push(format!("{file}: {name}"));
+            }
+        }
+    }
+    assert!(right.is_empty(), "the simulator finds nothing in\n{}", right.join("\n"));
+    Ok(())
 }
 
 #[test]

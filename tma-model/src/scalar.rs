@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A value that fits a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)] // each is named as in Rust
 pub enum Scalar {
     Bool,

@@ -42,6 +42,7 @@ mod limits;
 mod low_bits;
 pub(crate) mod mma;
 mod operations;
+mod plain_polls;
 pub mod protocol;
 pub(crate) mod registers;
 mod settled;
@@ -117,6 +118,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
     uniform::check(&kernel, sink);
+    plain_polls::check(&kernel, sink);
     registers::check(&kernel, sink);
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);

@@ -249,6 +249,8 @@ codes! {
     BlockGone = "TMA0711",
     /// Threads that do not come to a meeting as others do.
     PartedMeeting = "TMA0712",
+    /// A loop that waits for memory that is read plainly.
+    PlainPoll = "TMA0713",
     /// An exception from the protocol's rules for which no reason is given.
     TrustedReason = "TMA0720",
 

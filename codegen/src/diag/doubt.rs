@@ -39,6 +39,20 @@ pub enum Why {
     Atomics,
     /// A finding at a statement that the source trusts.
     Trusted,
+    /// An arrival at a named barrier that nothing orders after its last round.
+    Round,
+    /// An operation whose effect PTX leaves undefined.
+    Undefined,
+    /// A meeting of the grid that blocks may come to differently.
+    Grid,
+    /// Which lane `elect_one` picks makes a difference that was not followed.
+    Elected,
+    /// Accesses to global memory by threads and copies that nothing orders.
+    Global,
+    /// No execution was followed to its end.
+    NoEnd,
+    /// Registers that one warpgroup gives may go to another than waits for them.
+    Registers,
 }
 
 impl fmt::Display for Why {
@@ -73,6 +87,15 @@ impl fmt::Display for Why {
                 "what orders these accesses may be an `Order::Acquire` of the kernel, which is not followed"
             }
             Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
+            Self::Round => "nothing orders this arrival after the barrier's last round: it may count in either",
+            Self::Undefined => "PTX does not define what happens here",
+            Self::Grid => "whether a block comes to this meeting of the grid depends on its place or on data",
+            Self::Elected => "it matters here which lane `elect_one` picks",
+            Self::Global => "threads and copies access the same global memory, and nothing orders this",
+            Self::NoEnd => "no execution was followed to the end of the kernel",
+            Self::Registers => {
+                "the registers that this waits for may go to another warpgroup, which needs them to go on"
+            }
         })
     }
 }

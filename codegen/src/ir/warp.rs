@@ -21,7 +21,7 @@ pub enum WarpOp {
 }
 
 /// Which lane a shuffle reads. Source: PTX ISA, "shfl.sync".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ShuffleOp {
     /// The lane whose number differs in the bits of a mask.
     Xor,
@@ -46,7 +46,7 @@ impl ShuffleOp {
 }
 
 /// What a vote tells. Source: PTX ISA, "vote.sync".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum VoteOp {
     /// Whether the condition holds in all lanes.
     All,
@@ -76,7 +76,7 @@ impl VoteOp {
 }
 
 /// Which lanes are compared. Source: PTX ISA, "match.sync".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MatchOp {
     /// The lanes with this lane's value.
     Any,
@@ -95,7 +95,7 @@ impl MatchOp {
 }
 
 /// How the values of a warp become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WarpReduceOp {
     /// The sum; integers wrap.
     Add,

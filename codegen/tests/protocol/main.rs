@@ -9,6 +9,7 @@ mod mutants;
 #[path = "../../../tests/src/mutation/ir/mod.rs"]
 mod operators;
 mod right;
+mod sound;
 mod tree;
 mod unproved;
 mod wrong;

@@ -3,18 +3,21 @@
 use tma_model::sync::{Access, AccessKind, Proxy};
 
 use super::run::{Run, Step};
-use crate::ir::{Atomic, Stmt};
+use crate::ir::{Atomic, AtomicPlace, Stmt};
 
 impl Run<'_, '_> {
     /// A strong access does not race with its like. What it reads may be anything, and what it
     /// orders is not followed.
     pub(super) fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> Step {
+        let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
+        let access = Access { proxy: Proxy::Generic, kind, strong: true };
+        if let AtomicPlace::Global(param) = atomic.place {
+            self.global_access(stmt, param, (&atomic.index, 1), access)?;
+        }
         if let Some(array) = atomic.shared() {
             let (block, _, region) = self.elements((array, &atomic.index), 1)?;
             self.visit(stmt.id, block)?;
             let hull = region.hull();
-            let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
-            let access = Access { proxy: Proxy::Generic, kind, strong: true };
             self.touch(stmt.id, block, (access, region), None)?;
             if atomic.writes() {
                 self.blocks[block].numbers.retain(|at, _| !hull.contains(at));

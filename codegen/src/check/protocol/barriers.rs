@@ -1,5 +1,7 @@
 //! mbarriers: arrivals, bytes, waits.
 
+use std::collections::BTreeMap;
+
 use tma_model::limits::BARRIER_BYTES;
 use tma_model::sync::{
     Access, AccessKind, Arrival, Awaited, Epoch, MbarrierCount, MbarrierFault, Memory, PhaseOrder, Proxy,
@@ -14,6 +16,8 @@ use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
 use crate::ir::{BarrierOp, BinaryOp, Expr, ExprKind, LocalId, Stmt, StmtId, Type};
+
+const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
 /// Where an mbarrier is: the block and the address.
 pub(super) type At = (usize, u32);
@@ -80,9 +84,11 @@ impl Run<'_, '_> {
             BarrierOp::Invalidate => {
                 self.usable(stmt.id, place, Act::Invalidate)?;
                 self.settled(stmt.id, place)?;
-                let block = &mut self.blocks[place.0];
-                block.mbarriers.remove(&place.1);
-                block.memory.forget(place.1, place.1 + BARRIER_BYTES as u32);
+                self.unused(stmt.id, place)?;
+                self.blocks[place.0].mbarriers.remove(&place.1);
+                // Whoever uses the memory next comes after this.
+                let bytes = Region::all(place.1..place.1 + BARRIER_BYTES as u32);
+                self.touch(stmt.id, place.0, (WRITE, bytes), None)?;
                 return Ok(Flow::Next);
             }
             BarrierOp::Arrive
@@ -98,10 +104,12 @@ impl Run<'_, '_> {
                 for _ in 0..self.me().threads.len() {
                     self.change(stmt.id, place, Act::Announce, |count| count.expect_tx(bytes))?;
                 }
-                let site = self.site(stmt.id);
+                let (site, step) = (self.site(stmt.id), self.epoch());
                 if let Some(mbarrier) = self.mbarrier(place) {
                     mbarrier.announced = Some(site);
+                    mbarrier.late.push((step, site));
                 }
+                self.note_use(place, step);
             }
             BarrierOp::Wait { parity } => {
                 let parity = self.parity(parity)?;
@@ -153,8 +161,7 @@ impl Run<'_, '_> {
             return self.found(Rule::Count, (stmt, Act::InitialiseAgain), vec![other], detail);
         }
         let site = self.site(stmt);
-        let access = Access::weak(Proxy::Generic, AccessKind::Write);
-        self.touch(stmt, block, (access, Region::all(at..at + BARRIER_BYTES as u32)), None)?;
+        self.touch(stmt, block, (WRITE, Region::all(at..at + BARRIER_BYTES as u32)), None)?;
         let (component, init_step) = (self.component(), self.epoch());
         let mbarrier = Mbarrier {
             count: counts,
@@ -170,10 +177,40 @@ impl Run<'_, '_> {
             arrived: None,
             completer: None,
             crowded: None,
+            late: vec![],
+            uses: BTreeMap::new(),
         };
         self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
         self.blocks[block].mbarriers.insert(at, mbarrier);
         Ok(())
+    }
+
+    /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is known
+    /// to have got on. PTX ISA, "mbarrier.inval".
+    fn unused(&mut self, stmt: StmtId, place: At) -> Step {
+        let is_alone = self.me().threads.len() == 1;
+        let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
+        let uses: Vec<Epoch> = mbarrier.uses.values().copied().collect();
+        let view = &self.me().view;
+        let own = view.epoch().component();
+        let is_over = |step: &Epoch| {
+            if step.component() == own {
+                is_alone || view.knows().over().knows(*step)
+            } else {
+                view.knows_over(*step)
+            }
+        };
+        if uses.iter().all(is_over) { Ok(()) } else { self.misuse(stmt, place, Act::InvalidateInUse) }
+    }
+
+    /// The current group uses an mbarrier in this step of its, before which nobody may invalidate it.
+    fn note_use(&mut self, place: At, step: Epoch) {
+        if !self.input.code.invalidates() {
+            return;
+        }
+        if let Some(mbarrier) = self.mbarrier(place) {
+            mbarrier.uses.insert(step.component(), step);
+        }
     }
 
     /// That there is an mbarrier, whose initialisation the current group sees.
@@ -253,9 +290,11 @@ impl Run<'_, '_> {
         self.usable(stmt.id, place, does)?;
         self.visit(stmt.id, place.0)?;
         self.counts_in_order(place, stmt);
-        let site = self.site(stmt.id);
+        let (site, step) = (self.site(stmt.id), self.epoch());
         let agent = &mut self.agents[self.current];
         let Some(mbarrier) = self.blocks[place.0].mbarriers.get_mut(&place.1) else { return Ok(()) };
+        let own = agent.view.epoch().component();
+        mbarrier.late.retain(|(step, _)| step.component() != own && !agent.view.knows().past().knows(*step));
         mbarrier.remote |= remote || !telling.is_near;
         let phase = mbarrier.count.phase();
         let observed = phase <= mbarrier.observed || mbarrier.remote;
@@ -284,6 +323,7 @@ impl Run<'_, '_> {
             }
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
         }
+        self.note_use(place, step);
         Ok(())
     }
 
@@ -309,9 +349,11 @@ impl Run<'_, '_> {
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
         let phase = mbarrier.count.phase();
         let changed = change(&mut mbarrier.count);
+        let mut late = None;
         if mbarrier.count.phase() != phase {
             mbarrier.order.complete(Epoch::new(mbarrier.component, mbarrier.count.phase()));
             mbarrier.completer = Some(site);
+            late = std::mem::take(&mut mbarrier.late).first().map(|(_, site)| *site);
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
         let crowded = mbarrier.crowded;
@@ -329,6 +371,15 @@ impl Run<'_, '_> {
             };
             let (block, at) = place;
             return self.found(rule, (stmt, does), vec![], Detail::Barrier { block, at, state });
+        }
+        if let Some(announces) = late {
+            // All arrivals may come first, and the phase is complete without these bytes.
+            let (block, at) = place;
+            let others = vec![Party { site, does }];
+            let at_party = Party { site: announces, does: Act::AnnounceLate };
+            let detail = Detail::Barrier { block, at, state };
+            let found = super::finding::Found { rule: Rule::Count, at: at_party, others, detail };
+            return Err(Stop::Found(Box::new(found)));
         }
         if let Some(wait) = overrun {
             let (block, at) = place;
@@ -386,6 +437,7 @@ impl Run<'_, '_> {
         mbarrier.order.note_wait(Wait { step, site });
         agent.waited = step.count();
         agent.failed_polls = 0;
+        self.note_use(place, step);
     }
 
     /// A poll: a wait where a loop does nothing but repeat it. Elsewhere it may fail, unless the

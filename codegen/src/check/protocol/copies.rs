@@ -7,6 +7,7 @@ use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Proxy};
 use super::barriers::At;
 use super::code::Op;
 use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::global::Whereabouts;
 use super::memory::region::Region;
 use super::run::{Flow, Run, Step};
 use super::state::TensorCore;
@@ -14,8 +15,8 @@ use super::term::{Term, Terms};
 use super::value::{Value, along};
 use crate::check::layout;
 use crate::ir::{
-    BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, RemoteCopy,
-    SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, TileType, Type,
+    BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, LeftOperand, LocalId, Mma, Multicast, ParamId,
+    RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, TileType, Type,
 };
 use crate::limits::WARPGROUP_THREADS;
 
@@ -51,6 +52,9 @@ impl Run<'_, '_> {
         self.alone()?;
         let moved = self.input.kernel.kernel().param(copy.map.param).ty.moved().cloned();
         let Some(moved) = moved else { return Ok(Flow::Next) };
+        let coordinates = copy.map.index.iter().chain(&copy.at).map(|at| self.numbers(at)?.uniform());
+        let global = coordinates.collect::<Option<Vec<_>>>().map_or(Whereabouts::Anywhere, Whereabouts::Box);
+        self.copy_global(stmt, copy.map.param, &copy.kind, global)?;
         match &copy.kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let (block, at) = self.address(to)?;
@@ -82,11 +86,17 @@ impl Run<'_, '_> {
     fn receivers(&mut self, own: usize, multicast: Option<&Multicast>) -> Step<Vec<usize>> {
         let mask = match multicast {
             None => return Ok(vec![own]),
-            Some(Multicast::Mask(mask)) => self.small(mask)?,
+            Some(Multicast::Mask(mask)) => {
+                let (span, mask) = (mask.span, self.small(mask)?);
+                // PTX ISA, "cp.async.bulk.tensor": each bit is the rank of a block of the cluster.
+                if mask >> self.blocks.len() != 0 {
+                    return Err(self.unknown(Why::Undefined, span));
+                }
+                mask
+            }
             Some(Multicast::Sliced(axis)) => self.peers(*axis),
         };
-        let blocks: Vec<usize> = (0..16).filter(|rank| mask >> rank & 1 == 1).collect();
-        Ok(blocks.into_iter().filter(|rank| *rank < self.blocks.len()).collect())
+        Ok((0..self.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
     }
 
     /// The mask of the blocks that share a sliced load with this one.
@@ -175,6 +185,32 @@ impl Run<'_, '_> {
         self.touch(stmt, block, (READ, Region::all(range)), Some(Epoch::new(component, group)))
     }
 
+    /// What a copy reads or writes of global memory. A load has read it when its phase is complete, a
+    /// store has written it when its group is.
+    fn copy_global<S>(&mut self, stmt: &Stmt, param: ParamId, kind: &CopyKind<S>, at: Whereabouts) -> Step {
+        if !self.input.code.slice.is_shared_with_copies(param) {
+            return Ok(());
+        }
+        let (access, done) = match kind {
+            CopyKind::Load { barrier, .. } => {
+                let (place, _) = self.barrier_at(barrier)?;
+                (READ, self.mbarrier(place).map(|mbarrier| mbarrier.next_phase()))
+            }
+            CopyKind::Store { .. } | CopyKind::Reduce { .. } => {
+                let component = match self.me().stores.written {
+                    Some(component) => component,
+                    None => self.component(),
+                };
+                let stores = &mut self.me_mut().stores;
+                stores.written = Some(component);
+                let access = if matches!(kind, CopyKind::Reduce { .. }) { REDUCE } else { WRITE };
+                (access, Some(Epoch::new(component, stores.groups.current())))
+            }
+            CopyKind::Prefetch => return Ok(()),
+        };
+        self.touch_global(stmt.id, param, (access, at), done)
+    }
+
     /// Of a number that a launch brings, one is looked at: the rest stays undecided.
     fn settle(&mut self, expr: &Expr, most: u32) -> Step<u32> {
         let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
@@ -230,6 +266,11 @@ impl Run<'_, '_> {
         let room = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(first);
         let elements = self.settle(&copy.count, room)?;
         let bytes = elements.saturating_mul(element.bytes());
+        let global = match self.numbers(&copy.index) {
+            Some(index) => Whereabouts::Elements(index, Some(elements)),
+            None => Whereabouts::Anywhere,
+        };
+        self.copy_global(stmt, copy.global, &copy.kind, global)?;
         let place = |run: &mut Self, SharedRange { array, at }: &SharedRange| -> Step<(usize, u32)> {
             let (block, base) = run.address(array)?;
             let first = run.small(at)?;
@@ -298,9 +339,10 @@ impl Run<'_, '_> {
         let stores = &mut self.me_mut().stores;
         let GroupWait::Done { last, .. } = stores.groups.wait(pending, end) else { return Flow::Blocked };
         stores.open.retain(|(group, _)| *group > last);
-        if let Some(component) = stores.component
-            && last > 0
-        {
+        // Where it has only been read, what was written need not be complete.
+        let written = stores.written.filter(|_| !read_only);
+        let components = [stores.component, written];
+        for component in components.into_iter().flatten().filter(|_| last > 0) {
             self.me_mut().view.learn(Epoch::new(component, last));
         }
         Flow::Next

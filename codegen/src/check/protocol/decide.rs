@@ -6,8 +6,9 @@ use super::code::Ends;
 use super::finding::Why;
 use super::lanes::Lanes;
 use super::launch;
+use super::proof::Renaming;
 use super::run::{Run, Step, Stop};
-use super::term::{Node, Term};
+use super::term::{Node, Symbol, Term};
 use crate::ir::{BinaryOp, Scalar, Stmt, StmtId};
 use crate::limits::WARP_THREADS;
 
@@ -34,7 +35,10 @@ impl Run<'_, '_> {
         if let Some(known) = known {
             return match known.uniform() {
                 Some(holds) => Ok(holds),
-                None => Err(self.split(&known.classes())),
+                None => {
+                    self.note_named(condition);
+                    Err(self.split(&known.classes()))
+                }
             };
         }
         let count = self.me().threads.len();
@@ -59,6 +63,25 @@ impl Run<'_, '_> {
             }
         }
         Ok(holds.unwrap_or(true))
+    }
+
+    /// Notes which threads a condition tells apart by their numbers, and not by which of them is
+    /// elected.
+    fn note_named(&mut self, condition: &Lanes<Term>) {
+        let threads = Rc::clone(&self.me().threads);
+        let mut named = vec![];
+        for (lane, thread) in threads.iter().enumerate() {
+            let Some(term) = condition.get(lane) else { return };
+            let symbol = self.terms.symbol(Symbol::Elected(thread / WARP_THREADS), Scalar::U32);
+            let [own, none] = [thread % WARP_THREADS, WARP_THREADS].map(|lane| {
+                let lane = self.terms.number(i128::from(lane), Scalar::U32);
+                self.terms.binary(BinaryOp::Eq, symbol, lane)
+            });
+            let mut renaming = Renaming::default();
+            renaming.whole.insert(own, none);
+            named.push(renaming.of(self.terms, term));
+        }
+        self.note_classes(&Lanes::of(named));
     }
 
     /// Whether the current group is in a loop in which nothing synchronises, in a world.

@@ -1,26 +1,27 @@
 //! What each statement does in a world.
 
-use tma_model::sync::{Access, AccessKind, Hazard, Proxy};
+use std::rc::Rc;
+
+use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
 use super::copies::bytes_of;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
-use super::memory::region::{Region, element_offsets};
+use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
+use super::memory::region::{Overlap, Region, element_offsets};
 use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Agent;
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
-use crate::ir::{Expr, Fence, LocalId, MapEdit, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type};
+use crate::ir::{
+    BinaryOp, Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
+};
 use crate::limits::{MAP_BYTES, WARP_THREADS};
 
 const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
 const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
-
-/// The lane that `elect_one` picks. Which one it is no kernel may rely on, so none that a constant
-/// is likely to name.
-pub(super) const ELECTED: u32 = 19;
 
 impl<'k> Run<'_, 'k> {
     /// Does what a statement does without others inside.
@@ -38,7 +39,15 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
-            StmtKind::GlobalGet { dest, global, index } => self.global_get(*dest, *global, index),
+            StmtKind::GlobalGet { dest, global, index } => {
+                let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
+                self.global_access(stmt, *global, (index, vector), READ)?;
+                self.global_get(*dest, *global, index);
+            }
+            StmtKind::GlobalSet { global, index, value } => {
+                let vector = value.ty.elements().map_or(1, |(_, len)| len);
+                self.global_access(stmt, *global, (index, vector), WRITE)?;
+            }
             StmtKind::Atomic(atomic) => self.atomic(stmt, atomic)?,
             StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
             StmtKind::BulkCopy(copy) => return self.bulk_copy(stmt, copy),
@@ -57,7 +66,7 @@ impl<'k> Run<'_, 'k> {
             StmtKind::LoadFragment(load) => self.part_of_tile(stmt, &load.from.tile, READ)?,
             StmtKind::StoreWarp(store) => self.part_of_tile(stmt, &store.tile, WRITE)?,
             StmtKind::SetMaxRegisters { increase, registers } => {
-                return Ok(self.registers(*increase, *registers));
+                return Ok(self.registers(stmt.id, *increase, *registers));
             }
             StmtKind::Fence(fence) => self.fence(*fence),
             StmtKind::Sync(sync) => return self.meet(stmt, *sync),
@@ -67,18 +76,8 @@ impl<'k> Run<'_, 'k> {
             StmtKind::NamedBarrierArrive { id, threads } => {
                 return self.named_barrier(stmt, (id, threads), true);
             }
-            StmtKind::SyncGrid { .. } => return Ok(self.meet_grid(stmt.id)),
-            StmtKind::ElectOne { dest } => {
-                let last = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(1) - 1;
-                // The last warp may have fewer lanes.
-                let of_warp = |thread: u32| (thread / WARP_THREADS * WARP_THREADS + ELECTED).min(last);
-                let elected = |thread: u32| thread == of_warp(thread);
-                let all = self.me().threads.iter().map(|&thread| elected(thread)).collect();
-                if let Some(lanes) = Lanes::of(all).and_then(|all| all.map(|yes| Some(self.terms.truth(yes))))
-                {
-                    self.set(*dest, Value::Number(lanes));
-                }
-            }
+            StmtKind::SyncGrid { .. } => return self.meet_grid(stmt.id),
+            StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
             StmtKind::Trap => return Err(Stop::Over),
@@ -99,7 +98,6 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::Continue(_)
             | StmtKind::Leave(_)
             | StmtKind::Return
-            | StmtKind::GlobalSet { .. }
             | StmtKind::PrefetchMap(_)
             | StmtKind::AcquireMap { .. }
             | StmtKind::Pack { .. }
@@ -151,7 +149,7 @@ impl<'k> Run<'_, 'k> {
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }
 
-    fn global_get(&mut self, dest: LocalId, global: crate::ir::ParamId, index: &Expr) {
+    fn global_get(&mut self, dest: LocalId, global: ParamId, index: &Expr) {
         let param = self.input.kernel.kernel().param(global);
         let (Some(ParamKind::Global(element)), false) = (param.kind(), param.written) else {
             return self.load_fresh(dest);
@@ -190,6 +188,78 @@ impl<'k> Run<'_, 'k> {
             }
             Fence::Memory | Fence::TensorMapRelease | Fence::ProxyAlias => {}
         }
+    }
+
+    /// An access of threads to global memory that copies access as well.
+    pub(super) fn global_access(
+        &mut self,
+        stmt: &Stmt,
+        param: ParamId,
+        (index, vector): (&Expr, u32),
+        access: Access,
+    ) -> Step {
+        if !self.input.code.slice.is_shared_with_copies(param) {
+            return Ok(());
+        }
+        let at = match self.numbers(index) {
+            Some(index) => Whereabouts::Elements(index, Some(vector)),
+            None => Whereabouts::Anywhere,
+        };
+        self.touch_global(stmt.id, param, (access, at), None)
+    }
+
+    /// An access of the current group to global memory. `done` is the step at which that of a copy is
+    /// over.
+    pub(super) fn touch_global(
+        &mut self,
+        stmt: StmtId,
+        param: ParamId,
+        (access, at): (Access, Whereabouts),
+        done: Option<Epoch>,
+    ) -> Step {
+        if !self.input.code.slice.is_shared_with_copies(param) || self.input.code.trusts(stmt) {
+            return Ok(());
+        }
+        self.charge()?;
+        let agent = &self.agents[self.current];
+        let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
+        let record = GlobalRecord { param, access, step, at, site: self.site(stmt), threads };
+        let clash = global::access(&mut self.globals, (self.terms, &agent.view), record);
+        let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
+        if overlap != Overlap::Yes {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Global, span);
+            return Ok(());
+        }
+        let rule = match hazard {
+            Hazard::NoProxyFence => Rule::Fence,
+            Hazard::Unordered | Hazard::Untold => Rule::Race,
+        };
+        let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
+        self.found(rule, (stmt, verb(access)), others, Detail::Global(param))
+    }
+
+    /// One thread of each warp is told that it is the one. Which one that is, no kernel may rely on:
+    /// it is a symbol, and a launch is followed for each kind of lane.
+    fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> Step<Flow> {
+        if self.elects(stmt)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
+        let threads = Rc::clone(&self.me().threads);
+        let mut all = vec![];
+        for thread in threads.iter() {
+            let (warp, lane) = (thread / WARP_THREADS, thread % WARP_THREADS);
+            let symbol = self.terms.symbol(Symbol::Elected(warp), Scalar::U32);
+            let [picked, lane] =
+                [self.input.elected(warp), lane].map(|lane| self.terms.number(i128::from(lane), Scalar::U32));
+            let is_picked = self.terms.binary(BinaryOp::Eq, symbol, picked);
+            if !self.facts.assume(self.terms, is_picked, true) {
+                return Err(Stop::Over);
+            }
+            all.push(self.terms.binary(BinaryOp::Eq, symbol, lane));
+        }
+        self.set(dest, Lanes::of(all).map_or(Value::Unknown, Value::Number));
+        Ok(Flow::Next)
     }
 
     /// Where in shared memory the threads of the group access, by block.
@@ -428,6 +498,7 @@ impl<'k> Run<'_, 'k> {
         if !is_last {
             return self.end_rounds(block);
         }
+        self.registers_suffice(block);
         if let Some(&(_, site)) = self.blocks[block].visits.first() {
             let at = Party { site, does: Act::Visit };
             let others = vec![Party { site: self.site(stmt), does: Act::MayHaveEnded }];

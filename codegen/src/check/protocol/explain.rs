@@ -1,7 +1,6 @@
 //! What is said of a finding.
 
 use super::code::Op;
-use super::effects::ELECTED;
 use super::finding::{Detail, Found, Party};
 use super::launch::Numbers;
 use super::run::Input;
@@ -35,10 +34,13 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
             expected_bytes: state.expected_bytes,
             received_bytes: state.received_bytes,
         }),
-        Detail::Memory { .. } | Detail::Nothing => None,
+        Detail::Memory { .. } | Detail::Global(_) | Detail::Nothing => None,
     };
     let subject = match found.detail {
         Detail::Barrier { at, .. } | Detail::Memory { at, .. } => name_at(input, at),
+        Detail::Global(param) => {
+            Some(Subject { name: kernel.param(param).name.clone(), stage: None, part: None })
+        }
         Detail::Nothing => None,
     };
     let mistake = Protocol {
@@ -57,7 +59,8 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
     let kernel = input.kernel.kernel();
     let groups = input.groups.len();
     let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
-    let elected = matches!(threads.as_slice(), [thread] if thread % WARP_THREADS == ELECTED)
+    let is_picked = |thread: u32| thread % WARP_THREADS == input.elected(thread / WARP_THREADS);
+    let elected = matches!(threads.as_slice(), [thread] if is_picked(*thread))
         && input
             .code
             .steps()
@@ -131,7 +134,7 @@ fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) 
                 Some(index) => Given::Element(param(id), index.as_int()),
                 None => continue,
             },
-            Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_) => continue,
+            Symbol::Place(_) | Symbol::Elected(_) | Symbol::Fresh(_) | Symbol::Turns(_) => continue,
         };
         all.numbers.push((given, *number));
     }

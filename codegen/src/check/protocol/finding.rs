@@ -4,7 +4,7 @@
 use super::memory::Site;
 pub use crate::diag::Why;
 pub(super) use crate::diag::mistake::{Act, ProtocolRule as Rule};
-use crate::ir::Span;
+use crate::ir::{ParamId, Span};
 
 /// A step that a finding is about.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub(super) enum Detail {
     Barrier { block: usize, at: u32, state: BarrierState },
     /// Shared memory, by block and address.
     Memory { block: usize, at: u32 },
+    /// The global memory of a parameter.
+    Global(ParamId),
 }
 
 /// What a barrier counts.

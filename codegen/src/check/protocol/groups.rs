@@ -14,7 +14,8 @@ pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };
-        of_warp |= matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
+        let elects = matches!(stmt.kind, StmtKind::ElectOne { .. }) && !code.slice.is_whole_warp(stmt.id);
+        of_warp |= elects || matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
         of_warpgroup |= matches!(
             stmt.kind,
             StmtKind::Sync(Sync::Warpgroup)

@@ -92,7 +92,7 @@ fn ordinary(terms: &Terms, symbol: Term) -> i128 {
         Symbol::Param(_) => i128::from(terms.scalar(symbol) != Scalar::Bool),
         Symbol::Place(special) => i128::from(matches!(special, Special::GridDim(_))),
         Symbol::Len(_) => LENGTH,
-        Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_) => 0,
+        Symbol::Elected(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_) => 0,
     }
 }
 
@@ -300,6 +300,7 @@ pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {
         Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_)) => true,
         Node::Symbol(Symbol::Place(special)) => matches!(special, Special::GridDim(_)),
         Node::Known(_)
+        | Node::Symbol(Symbol::Elected(_))
         | Node::Not(_)
         | Node::Unary(..)
         | Node::Binary(..)

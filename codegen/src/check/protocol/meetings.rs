@@ -1,13 +1,15 @@
 //! Where threads meet: the block's barriers, warps, the cluster, and registers that are shared.
 
 use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS, WARPGROUP_THREADS};
+use tma_model::sync::Epoch;
 
 use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::Site;
 use super::run::{Flow, Run, Step};
-use super::state::{Agent, Meeting, Meets};
-use super::term::{Known, Term};
+use super::state::{Agent, Came, Change, Held, Meeting, Meets, Together};
+use super::term::Term;
 use super::value::Value;
-use crate::ir::{Expr, LocalId, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp, WarpReduceOp};
+use crate::ir::{Expr, LocalId, Scalar, ShuffleOp, Stmt, StmtId, Sync, VoteOp, WarpOp, WarpReduceOp};
 
 /// What the lanes of a warp have brought to a meeting, by thread.
 type Brought = std::rc::Rc<[(u32, Option<Term>)]>;
@@ -30,7 +32,7 @@ impl Run<'_, '_> {
     pub(super) fn meet(&mut self, stmt: &Stmt, sync: Sync) -> Step<Flow> {
         match sync {
             Sync::Threads => self.named(stmt.id, Named { id: 0, threads: None, aligned: true }, false),
-            Sync::Warp => self.warp(stmt.id, vec![]).map(|(flow, _)| flow),
+            Sync::Warp => self.warp(stmt.id, Together::Sync, vec![]).map(|(flow, _)| flow),
             Sync::Warpgroup => {
                 let all = self.input.kernel.barriers().of_warpgroups();
                 let id = all.get(self.warpgroup() as usize).copied().unwrap_or(0);
@@ -39,11 +41,11 @@ impl Run<'_, '_> {
             }
             Sync::Cluster => {
                 if self.me().in_cluster.is_none() {
-                    self.arrive_in_cluster(stmt.id)?;
+                    self.arrive_in_cluster(stmt.id, true)?;
                 }
                 self.wait_in_cluster(stmt.id)
             }
-            Sync::ClusterArrive => self.arrive_in_cluster(stmt.id).map(|()| Flow::Next),
+            Sync::ClusterArrive => self.arrive_in_cluster(stmt.id, false).map(|()| Flow::Next),
             Sync::ClusterWait => self.wait_in_cluster(stmt.id),
         }
     }
@@ -57,7 +59,7 @@ impl Run<'_, '_> {
     ) -> Step<Flow> {
         let (id, threads) = (self.small(id)?, self.small(threads)?);
         if id >= NAMED_BARRIERS || threads == 0 || !threads.is_multiple_of(WARP_THREADS) {
-            return Err(super::run::Stop::Over);
+            return Err(self.unknown(Why::Undefined, self.span_of(stmt.id)));
         }
         self.named(stmt.id, Named { id, threads: Some(threads), aligned: false }, arrives_only)
     }
@@ -67,41 +69,127 @@ impl Run<'_, '_> {
         live.map(|agent| agent.threads.len() as u32).sum()
     }
 
+    /// The live threads of a warp of the block.
+    fn live_of_warp(&self, block: usize, warp: u32) -> u32 {
+        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
+        let of_warp =
+            live.flat_map(|agent| agent.threads.iter()).filter(|thread| **thread / WARP_THREADS == warp);
+        of_warp.count() as u32
+    }
+
+    /// A barrier of the block. What comes is a warp: when all of its live threads have (PTX ISA,
+    /// "barrier.cta": barriers are executed as if all threads of the warp were active).
     fn named(&mut self, stmt: StmtId, with: Named, arrives_only: bool) -> Step<Flow> {
         let block = self.me().block;
+        let warps = warps_of(self.me());
         if let Some(round) = self.me().inside {
+            let held = self.blocks[block].named.get(&with.id).and_then(|meeting| meeting.held.get(&warps[0]));
+            if held.is_some_and(|held| held.agents.contains(&self.current)) {
+                self.come_if_whole(block, with.id)?;
+                return Ok(Flow::Blocked);
+            }
+            if arrives_only {
+                self.me_mut().inside = None;
+                return Ok(Flow::Next);
+            }
             return Ok(self.leave_named(block, with.id, round));
         }
-        let (site, live) = (self.site(stmt), self.live(block));
-        let agent = &mut self.agents[self.current];
-        let (warps, threads) = (warps_of(agent), agent.threads.len() as u32);
+        let is_partial = |warp: &u32| {
+            let own = self.me().threads.iter().filter(|thread| **thread / WARP_THREADS == *warp).count();
+            (own as u32) < self.live_of_warp(block, *warp)
+        };
+        // All threads come to the barrier of all: in which parts makes no difference.
+        let is_part = with.threads.is_some() && warps.iter().any(is_partial);
+        if is_part && warps.len() > 1 {
+            return Err(self.split_by_warp());
+        }
+        let site = self.site(stmt);
         let meeting = self.blocks[block].named.entry(with.id).or_default();
-        meeting.releases.release(&mut agent.view);
-        let round = meeting.round;
+        let room = with.threads.map(|threads| threads.saturating_sub(meeting.of_warps()));
+        // Some would come to this round, and the others to the next.
+        if room.is_some_and(|room| warps.len() as u32 * WARP_THREADS > room) && warps.len() > 1 {
+            return Err(self.split_by_warp());
+        }
         let otherwise = meeting.first.filter(|_| meeting.expected != with.threads);
-        if meeting.first.is_none() {
-            (meeting.first, meeting.expected) = (Some(site), with.threads);
-        }
-        meeting.arrived += threads;
-        let mut elsewhere = None;
-        for warp in warps {
-            match meeting.places.iter().find(|(known, _)| *known == warp) {
-                Some((_, other)) if with.aligned && other.stmt != stmt => elsewhere = Some(*other),
-                Some(_) => {}
-                None => meeting.places.push((warp, site)),
-            }
-        }
+        let elsewhere = meeting.at_another_place(&warps, (site, with.aligned));
         if let Some(other) = otherwise.or(elsewhere) {
             let other = Party { site: other, does: Act::ComeOtherwise };
             return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
         }
-        self.end_round(block, with.id, live)?;
+        if with.threads.is_some() && warps.iter().any(|warp| meeting.warps.contains(warp)) {
+            return self.found(Rule::Parted, (stmt, Act::ArriveAgain), vec![], Detail::Nothing);
+        }
+        if meeting.first.is_none() {
+            (meeting.first, meeting.expected) = (Some(site), with.threads);
+        }
+        self.in_order(stmt, block, with)?;
+        let round = self.blocks[block].named.get(&with.id).map_or(0, |meeting| meeting.round);
+        (self.me_mut().inside, self.me_mut().meets) = (Some(round), Meets::Named(with.id));
+        let agent = &mut self.agents[self.current];
+        let Some(meeting) = self.blocks[block].named.get_mut(&with.id) else { return Ok(Flow::Blocked) };
+        meeting.releases.release(&mut agent.view);
+        if is_part {
+            let (warp, threads) = (warps[0], agent.threads.len() as u32);
+            let held = meeting.held.entry(warp).or_insert(Held { threads: 0, stmt, agents: vec![] });
+            let is_elsewhere = held.stmt != stmt;
+            held.threads += threads;
+            held.agents.push(self.current);
+            if is_elsewhere {
+                return Err(self.unknown(Why::Undefined, self.span_of(stmt)));
+            }
+            self.come_if_whole(block, with.id)?;
+            return Ok(Flow::Blocked);
+        }
+        meeting.arrived += agent.threads.len() as u32;
+        meeting.warps.extend(warps);
+        self.end_round(block, with.id)?;
         if arrives_only {
+            self.me_mut().inside = None;
             return Ok(Flow::Next);
         }
-        (self.me_mut().inside, self.me_mut().meets) = (Some(round), Meets::Named(with.id));
         // Whoever comes last does not go on first.
         Ok(Flow::Blocked)
+    }
+
+    /// Whether an arrival comes after the last round of its barrier: which round it counts in is a
+    /// matter of luck otherwise. At the barrier of all threads each has been in the last round.
+    fn in_order(&mut self, stmt: StmtId, block: usize, with: Named) -> Step {
+        if with.threads.is_none() {
+            return Ok(());
+        }
+        let component = self.blocks[block].named.get(&with.id).and_then(|meeting| meeting.component);
+        let component = match component {
+            Some(component) => component,
+            None => self.component(),
+        };
+        let Some(meeting) = self.blocks[block].named.get_mut(&with.id) else { return Ok(()) };
+        meeting.component = Some(component);
+        let round = meeting.round;
+        if self.me().view.knows().past().get(component) < round {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Round, span);
+        }
+        Ok(())
+    }
+
+    /// Warps of which parts have come, come when no part is missing.
+    fn come_if_whole(&mut self, block: usize, id: u32) -> Step {
+        let held = self.blocks[block].named.get(&id).map(|meeting| meeting.held.clone());
+        for (warp, held) in held.into_iter().flatten() {
+            if held.threads < self.live_of_warp(block, warp) {
+                continue;
+            }
+            let Some(meeting) = self.blocks[block].named.get_mut(&id) else { continue };
+            meeting.held.remove(&warp);
+            meeting.warps.push(warp);
+            let round = meeting.round;
+            for agent in held.agents {
+                self.agents[agent].inside = Some(round);
+            }
+            self.news += 1;
+            self.end_round(block, id)?;
+        }
+        Ok(())
     }
 
     fn leave_named(&mut self, block: usize, id: u32, round: u32) -> Flow {
@@ -116,15 +204,19 @@ impl Run<'_, '_> {
         Flow::Next
     }
 
-    /// Ends the round of a barrier if all have come; `live` threads of the block have not ended.
-    fn end_round(&mut self, block: usize, id: u32, live: u32) -> Step {
-        let all = self.input.kernel.kernel().launch.thread_count();
+    /// Ends the round of a barrier if exactly as many have come as it is for.
+    fn end_round(&mut self, block: usize, id: u32) -> Step {
+        let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(block));
         let Some(meeting) = self.blocks[block].named.get_mut(&id) else { return Ok(()) };
         let Some(first) = meeting.first else { return Ok(()) };
-        if meeting.arrived < meeting.expected.unwrap_or(live) {
+        let is_whole = match meeting.expected {
+            Some(expected) => meeting.of_warps() == expected,
+            None => meeting.arrived >= live,
+        };
+        if !is_whole {
             return Ok(());
         }
-        let missing = meeting.expected.is_none() && u64::from(meeting.arrived) < all;
+        let missing = meeting.expected.is_none() && u64::from(live) < all;
         meeting.next_round();
         self.news += 1;
         if missing {
@@ -138,33 +230,40 @@ impl Run<'_, '_> {
 
     /// Some threads of the block have ended: rounds that wait for those that are left may end.
     pub(super) fn end_rounds(&mut self, block: usize) -> Step {
-        let live = self.live(block);
-        if live == 0 {
+        if self.live(block) == 0 {
             return Ok(());
         }
         let ids: Vec<u32> = self.blocks[block].named.keys().copied().collect();
-        ids.into_iter().try_for_each(|id| self.end_round(block, id, live))
+        ids.into_iter().try_for_each(|id| {
+            self.come_if_whole(block, id)?;
+            self.end_round(block, id)
+        })
     }
 
-    /// The threads of a warp meet, each with a value.
-    fn warp(&mut self, stmt: StmtId, brings: Vec<(u32, Option<Term>)>) -> Step<(Flow, Brought)> {
+    /// The threads of a warp meet at an operation, each with a value.
+    fn warp(
+        &mut self,
+        stmt: StmtId,
+        at: Together,
+        brings: Vec<(u32, Option<Term>)>,
+    ) -> Step<(Flow, Brought)> {
         let (block, warp) = (self.me().block, warp_of(self.me()));
         let of_warp = |agent: &&Agent| agent.block == block && warp_of(agent) == warp && !agent.is_done;
         let live: u32 = self.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
         let site = self.site(stmt);
         let inside = self.me().inside;
         let agent = &mut self.agents[self.current];
-        let meeting = self.blocks[block].warps.entry(warp).or_default();
+        let meeting = self.blocks[block].warps.entry((warp, at)).or_default();
         let round = match inside {
             Some(round) => round,
             None => {
-                if brings.is_empty() {
+                if at == Together::Sync {
                     meeting.releases.release(&mut agent.view);
                 }
                 meeting.first.get_or_insert(site);
                 meeting.arrived += agent.threads.len() as u32;
                 meeting.brought.extend(brings);
-                (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp));
+                (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp, at));
                 meeting.round
             }
         };
@@ -181,7 +280,25 @@ impl Run<'_, '_> {
         Ok((Flow::Next, result))
     }
 
-    fn arrive_in_cluster(&mut self, stmt: StmtId) -> Step {
+    /// The threads of a warp come to where one of them is elected; together, if that is known.
+    pub(super) fn elects(&mut self, stmt: &Stmt) -> Step<Flow> {
+        let warps = warps_of(self.me());
+        self.electing.extend(warps);
+        if self.input.code.slice.is_whole_warp(stmt.id) {
+            return Ok(Flow::Next);
+        }
+        let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
+        let (flow, all) = self.warp(stmt.id, Together::Elect, brings)?;
+        let threads = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
+        let first = warp_of(self.me()) * WARP_THREADS;
+        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
+        if flow == Flow::Next && (all.len() as u32) < WARP_THREADS.min(threads - first) {
+            self.doubt(Why::Elected, stmt.origin.span);
+        }
+        Ok(flow)
+    }
+
+    fn arrive_in_cluster(&mut self, stmt: StmtId, aligned: bool) -> Step {
         if self.me().in_cluster.is_some() {
             let does = Act::ArriveTwice;
             return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
@@ -189,6 +306,11 @@ impl Run<'_, '_> {
         let live: u32 =
             self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
         let site = self.site(stmt);
+        let warps = numbered_warps(self.me());
+        if let Some(other) = self.cluster.at_another_place(&warps, (site, aligned)) {
+            let other = Party { site: other, does: Act::ComeOtherwise };
+            return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
+        }
         let agent = &mut self.agents[self.current];
         agent.in_cluster = Some(self.cluster.round);
         self.cluster.releases.release(&mut agent.view);
@@ -230,8 +352,18 @@ impl Run<'_, '_> {
     }
 
     /// All threads of the grid meet, of which those of the cluster stand for all.
-    pub(super) fn meet_grid(&mut self, stmt: StmtId) -> Flow {
+    pub(super) fn meet_grid(&mut self, stmt: StmtId) -> Step<Flow> {
         let site = self.site(stmt);
+        if let Some(span) = self.input.code.slice.by_block(stmt) {
+            self.doubt(Why::Grid, span);
+        }
+        if self.me().inside.is_none() {
+            let warps = numbered_warps(self.me());
+            if let Some(other) = self.grid.at_another_place(&warps, (site, true)) {
+                let other = Party { site: other, does: Act::ComeOtherwise };
+                return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
+            }
+        }
         let all: u32 = self.agents.iter().map(|agent| agent.threads.len() as u32).sum();
         let agent = &mut self.agents[self.current];
         let round = match agent.inside {
@@ -250,29 +382,56 @@ impl Run<'_, '_> {
             }
         };
         if self.grid.round <= round {
-            return Flow::Blocked;
+            return Ok(Flow::Blocked);
         }
         self.acquirer.acquire(&mut agent.view, &self.grid.released);
         agent.inside = None;
-        Flow::Next
+        Ok(Flow::Next)
     }
 
     /// A warpgroup asks for registers, or gives some back.
-    pub(super) fn registers(&mut self, increase: bool, registers: u32) -> Flow {
+    pub(super) fn registers(&mut self, stmt: StmtId, increase: bool, registers: u32) -> Flow {
         let Some(begins) = self.input.registers else { return Flow::Next };
-        let (block, warpgroup) = (self.me().block, self.warpgroup());
-        let block = &mut self.blocks[block];
+        let (index, warpgroup) = (self.me().block, self.warpgroup());
+        let (step, past) = (self.epoch(), self.me().view.knows().past().clone());
+        let site = self.site(stmt);
+        let block = &mut self.blocks[index];
         let held = block.registers.get(&warpgroup).copied().unwrap_or(begins);
-        let change = held.abs_diff(registers) * WARPGROUP_THREADS;
+        let amount = held.abs_diff(registers) * WARPGROUP_THREADS;
         if increase && registers > held {
-            let Some(left) = block.free_registers.checked_sub(change) else { return Flow::Blocked };
+            let Some(left) = block.free_registers.checked_sub(amount) else { return Flow::Blocked };
             block.free_registers = left;
         } else if !increase && registers < held {
-            block.free_registers += change;
+            block.free_registers += amount;
             self.news += 1;
+        }
+        if amount > 0 {
+            block.changes.push(Change { increase, amount, step, past, site });
         }
         block.registers.insert(warpgroup, registers);
         Flow::Next
+    }
+
+    /// Whether registers suffice in whatever order warpgroups ask for them: what each increase finds
+    /// in any order covers it and all increases that need not come after it.
+    pub(super) fn registers_suffice(&mut self, block: usize) {
+        let changes = &self.blocks[block].changes;
+        let (increases, decreases): (Vec<&Change>, Vec<&Change>) =
+            changes.iter().partition(|change| change.increase);
+        let is_free = |decrease: &&&Change| !increases.iter().any(|increase| decrease.comes_after(increase));
+        let lacks = |increase: &&&Change| {
+            let given =
+                decreases.iter().filter(|decrease| increase.comes_after(decrease) || is_free(decrease));
+            let taken = increases.iter().filter(|other| !other.comes_after(increase));
+            let sum = |changes: &mut dyn Iterator<Item = u64>| changes.sum::<u64>();
+            sum(&mut taken.map(|change| u64::from(change.amount)))
+                > sum(&mut given.map(|change| u64::from(change.amount)))
+        };
+        let site = increases.iter().find(lacks).map(|change| change.site);
+        if let Some(site) = site {
+            let span = self.span_of(site.stmt);
+            self.doubt(Why::Registers, span);
+        }
     }
 
     /// What the lanes of a warp make of the value of each.
@@ -286,7 +445,8 @@ impl Run<'_, '_> {
         let threads = std::rc::Rc::clone(&self.me().threads);
         let of_lane = |lane: usize| values.as_ref().and_then(|values| values.get(lane));
         let brings = threads.iter().enumerate().map(|(lane, &thread)| (thread, of_lane(lane)));
-        let (flow, all) = self.warp(stmt.id, brings.collect())?;
+        let scalar = value.ty.as_scalar().unwrap_or(Scalar::U32);
+        let (flow, all) = self.warp(stmt.id, Together::of(op, scalar), brings.collect())?;
         if flow == Flow::Blocked {
             return Ok(flow);
         }
@@ -302,9 +462,11 @@ impl Run<'_, '_> {
             all.iter().all(|term| *term == first).then_some(first)
         });
         let number = |term| Value::Number(super::lanes::Lanes::Same(term));
+        // What a lane has that has ended, or never was, is undefined (PTX ISA, "shfl.sync").
+        let is_whole = all.len() == WARP_THREADS as usize;
         Ok(match op {
             // One value of all lanes is what each reads, whichever it reads.
-            WarpOp::Shuffle { op, by } => match (same, op) {
+            WarpOp::Shuffle { op, by } => match (same.filter(|_| is_whole), op) {
                 (Some(term), _) => number(term),
                 (None, ShuffleOp::Idx) => {
                     let lane = self.small(by)? % WARP_THREADS;
@@ -339,10 +501,7 @@ impl Run<'_, '_> {
     }
 
     fn votes(&self, all: Option<&[Term]>) -> Option<Vec<(usize, bool)>> {
-        let known = |(lane, term): (usize, &Term)| match self.terms.known(*term)? {
-            Known::Bool(value) => Some((lane, value)),
-            Known::Int(_) => None,
-        };
+        let known = |(lane, term): (usize, &Term)| Some((lane, self.facts.known(self.terms, *term)?));
         all?.iter().enumerate().map(known).collect()
     }
 }
@@ -353,13 +512,55 @@ fn warps_of(agent: &Agent) -> Vec<u32> {
     warps
 }
 
+/// The warps of a group, with numbers that those of other blocks do not have.
+fn numbered_warps(agent: &Agent) -> Vec<u32> {
+    let of_block = agent.block as u32 * NAMED_APART;
+    warps_of(agent).into_iter().map(|warp| of_block + warp).collect()
+}
+
+/// More than the warps of a block.
+const NAMED_APART: u32 = 1 << 8;
+
+impl Change {
+    /// Whether the other one has happened before this, in any order of threads.
+    fn comes_after(&self, other: &Self) -> bool {
+        let own = other.step.component() == self.step.component() && other.step.count() < self.step.count();
+        own || self.past.knows(other.step)
+    }
+}
+
 impl Meeting {
+    /// Notes where warps come, and whether the instruction is one that all their threads must come
+    /// to; the other place to which some of them have come.
+    fn at_another_place(&mut self, warps: &[u32], (site, aligned): (Site, bool)) -> Option<Site> {
+        let mut elsewhere = None;
+        for warp in warps {
+            match self.places.iter().find(|place| place.warp == *warp) {
+                Some(place) if (aligned || place.aligned) && place.site.stmt != site.stmt => {
+                    elsewhere = Some(place.site);
+                }
+                Some(_) => {}
+                None => self.places.push(Came { warp: *warp, site, aligned }),
+            }
+        }
+        elsewhere
+    }
+
+    /// How many threads the warps have that have come to a barrier of the block.
+    fn of_warps(&self) -> u32 {
+        WARP_THREADS * self.warps.len() as u32
+    }
+
     /// All have come.
     fn next_round(&mut self) {
         self.round += 1;
         (self.arrived, self.expected, self.first) = (0, None, None);
         self.places.clear();
-        self.released = self.releases.join();
+        self.warps.clear();
+        self.released = std::mem::take(&mut self.releases).join();
+        if let Some(component) = self.component {
+            self.released.learn(Epoch::new(component, self.round));
+        }
         self.result = std::mem::take(&mut self.brought).into();
     }
 }

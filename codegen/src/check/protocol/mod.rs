@@ -8,7 +8,8 @@
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state`, `choices` | one world: groups that take turns, and what was decided |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
-//! | `memory` | accesses to shared memory, and which of them nothing orders |
+//! | `elections` | which lanes `elect_one` picks |
+//! | `memory` | accesses to shared and global memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
 //! | `explore` | all worlds of a kernel, how much is looked at, and what follows |
@@ -26,6 +27,7 @@ mod copies;
 mod deadlock;
 mod decide;
 mod effects;
+mod elections;
 mod explain;
 mod explore;
 mod facts;

@@ -3,6 +3,8 @@
 //! Groups of threads take turns, and each goes on until it has to wait. Copies count at once; who
 //! may use what they bring is decided by clocks alone, as in the simulator.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
@@ -10,11 +12,13 @@ use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 use super::banks::Banks;
 use super::choices::Choices;
 use super::code::{Ends, Op, Steps};
+use super::elections::Elected;
 use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Site;
+use super::memory::global::GlobalRecord;
 use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
 use super::term::{Term, Terms};
 use super::value::{Scope, Value};
@@ -35,6 +39,24 @@ pub(super) struct Input<'k> {
     pub(super) most_turns: u32,
     /// Registers of a thread at its start, where that is known.
     pub(super) registers: Option<u32>,
+    /// The lanes that are elected, of warps of which others than usual are.
+    pub(super) elected: Elected,
+}
+
+/// The lane that `elect_one` is first taken to pick, one that no constant is likely to name.
+const ELECTED: u32 = 19;
+
+impl Input<'_> {
+    /// The lane that `elect_one` picks of a warp.
+    pub(super) fn elected(&self, warp: u32) -> u32 {
+        self.elected.get(&warp).copied().unwrap_or_else(|| self.usual(warp))
+    }
+
+    /// The lane that it is first taken to pick. The last warp may have fewer.
+    pub(super) fn usual(&self, warp: u32) -> u32 {
+        let threads = u32::try_from(self.kernel.kernel().launch.thread_count()).unwrap_or(1);
+        ELECTED.min(threads.saturating_sub(warp * WARP_THREADS + 1))
+    }
 }
 
 /// Turns of a loop that is followed turn by turn although its end is free.
@@ -89,6 +111,8 @@ pub(super) struct Run<'r, 'k> {
     pub(super) choices: Choices,
     pub(super) agents: Vec<Agent>,
     pub(super) blocks: Vec<Block>,
+    /// Accesses to global memory that threads and copies share.
+    pub(super) globals: Vec<GlobalRecord>,
     /// The cluster's barrier, and the grid's.
     pub(super) cluster: Meeting,
     pub(super) grid: Meeting,
@@ -106,6 +130,10 @@ pub(super) struct Run<'r, 'k> {
     pub(super) banks: Option<Banks>,
     /// How often something came about that others may wait for.
     pub(super) news: u64,
+    /// The warps that elect a thread.
+    pub(super) electing: BTreeSet<u32>,
+    /// The threads that the kernel tells apart by their numbers.
+    pub(super) named: RefCell<Vec<Vec<Vec<u32>>>>,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -154,6 +182,7 @@ impl<'r, 'k> Run<'r, 'k> {
             choices,
             agents,
             blocks,
+            globals: vec![],
             cluster: Meeting::default(),
             grid: Meeting::default(),
             acquirer: Acquirer::default(),
@@ -165,6 +194,8 @@ impl<'r, 'k> Run<'r, 'k> {
             current: 0,
             banks: None,
             news: 0,
+            electing: BTreeSet::new(),
+            named: RefCell::default(),
         }
     }
 
@@ -292,7 +323,20 @@ impl<'r, 'k> Run<'r, 'k> {
 
     /// What all threads of the group have; otherwise they part.
     pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
-        lanes.uniform().ok_or_else(|| self.split(&lanes.classes()))
+        lanes.uniform().ok_or_else(|| {
+            self.note_classes(&Some(lanes.clone()));
+            self.split(&lanes.classes())
+        })
+    }
+
+    /// Notes that the kernel tells threads apart by their numbers, as groups that look like this one.
+    pub(super) fn note_classes<T: Copy + PartialEq>(&self, lanes: &Option<Lanes<T>>) {
+        if let Some(lanes) = lanes
+            && lanes.uniform().is_none()
+            && let Stop::Split(classes) = self.split(&lanes.classes())
+        {
+            self.named.borrow_mut().push(classes);
+        }
     }
 
     /// The group parts into these classes of its threads. So do those that look like it and are in the
@@ -315,6 +359,21 @@ impl<'r, 'k> Run<'r, 'k> {
             alike.iter().flat_map(of).collect()
         };
         Stop::Split(classes.iter().map(class).collect())
+    }
+
+    /// Each warp is a group of its own.
+    pub(super) fn split_by_warp(&self) -> Stop {
+        let threads = self.me().threads.iter().enumerate();
+        let mut warps: Vec<Vec<usize>> = vec![];
+        let mut last = None;
+        for (lane, thread) in threads {
+            let warp = thread / WARP_THREADS;
+            if last.replace(warp) != Some(warp) {
+                warps.push(vec![]);
+            }
+            warps.last_mut().into_iter().for_each(|all| all.push(lane));
+        }
+        self.split(&warps)
     }
 
     /// Each thread is a group of its own.

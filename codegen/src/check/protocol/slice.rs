@@ -2,9 +2,10 @@
 //! control flow around them, and the variables that these read. Sums of floats and coordinates of
 //! tensors vanish.
 
+use crate::check::uniform::Reach;
 use crate::ir::{
-    BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
-    Scalar, SharedRange, Stmt, StmtId, StmtKind, WarpOp, visit,
+    AtomicPlace, BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit,
+    Multicast, ParamId, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
 use crate::quick::QuickSet;
 
@@ -16,12 +17,17 @@ pub(super) struct Slice {
     labels: QuickSet<Label>,
     /// Whether numbers travel through shared arrays to where they matter.
     reads_shared: bool,
+    /// The global memory that copies access and threads write, or that copies write and others
+    /// access.
+    shared_with_copies: QuickSet<ParamId>,
+    reach: Reach,
 }
 
 impl Slice {
     /// The slice of a kernel: the least one that has its effects and is closed.
     pub(super) fn of(kernel: &Kernel) -> Self {
-        let mut slice = Self::default();
+        let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
+        slice.shared_with_copies = shared_with_copies(kernel);
         loop {
             let before = slice.size();
             slice.block(&kernel.body);
@@ -39,6 +45,21 @@ impl Slice {
     /// Whether a variable does.
     pub(super) fn needs(&self, local: LocalId) -> bool {
         self.needed.contains(&local)
+    }
+
+    /// Whether all threads of a warp come to a statement together.
+    pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
+        self.reach.is_whole_warp(stmt)
+    }
+
+    /// What may bring a block to a meeting of the grid that does not bring others.
+    pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
+        self.reach.by_block(stmt)
+    }
+
+    /// Whether a proxy may write this global memory and another access it.
+    pub(super) fn is_shared_with_copies(&self, param: ParamId) -> bool {
+        self.shared_with_copies.contains(&param)
     }
 
     /// Whether what is stored in shared arrays does.
@@ -64,7 +85,7 @@ impl Slice {
         for block in visit::blocks(&stmt.kind) {
             inner |= self.block(block);
         }
-        let is_kept = inner || self.is_effect(&stmt.kind);
+        let is_kept = inner || self.is_effect(stmt);
         // What goes through shared arrays may come to matter later.
         let may_read_more = matches!(stmt.kind, StmtKind::SharedGet { .. } | StmtKind::SharedSet { .. });
         if is_kept && (self.kept.insert(stmt.id) || may_read_more) {
@@ -74,8 +95,8 @@ impl Slice {
     }
 
     /// Whether a statement matters for itself.
-    fn is_effect(&self, kind: &StmtKind) -> bool {
-        match kind {
+    fn is_effect(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
             StmtKind::TileGet { .. }
             | StmtKind::TileSet { .. }
             | StmtKind::SharedGet { .. }
@@ -103,11 +124,20 @@ impl Slice {
             StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::Assign { local, .. } => self.needs(*local),
-            StmtKind::Atomic(atomic) => {
-                atomic.shared().is_some() || atomic.dest().is_some_and(|dest| self.needs(dest))
+            StmtKind::GlobalGet { dest, global, .. } => {
+                self.needs(*dest) || self.is_shared_with_copies(*global)
             }
-            StmtKind::GlobalGet { dest, .. } | StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
-                self.needs(*dest)
+            StmtKind::Atomic(atomic) => {
+                atomic.dest().is_some_and(|dest| self.needs(dest))
+                    || match &atomic.place {
+                        AtomicPlace::Global(param) => self.is_shared_with_copies(*param),
+                        AtomicPlace::Shared(_) => true,
+                    }
+            }
+            StmtKind::GlobalSet { global, .. } => self.is_shared_with_copies(*global),
+            // Where a whole warp comes, its threads meet.
+            StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
+                self.needs(*dest) || !self.reach.is_whole_warp(stmt.id)
             }
             StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) => {
                 self.labels.contains(label)
@@ -125,7 +155,6 @@ impl Slice {
             | StmtKind::StoreMatrix(_)
             | StmtKind::ReduceRows { .. }
             | StmtKind::MmaSync(_)
-            | StmtKind::GlobalSet { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => false,
         }
@@ -177,22 +206,29 @@ impl Slice {
                     self.need(value);
                 }
             }
-            StmtKind::GlobalGet { index, .. } => self.need(index),
+            StmtKind::GlobalGet { index, .. } | StmtKind::GlobalSet { index, .. } => self.need(index),
             StmtKind::Atomic(atomic) => {
-                if let Some(array) = atomic.shared() {
-                    self.need_all([array, &atomic.index]);
+                self.need_all(atomic.shared());
+                self.need(&atomic.index);
+            }
+            StmtKind::TileCopy(copy) => {
+                if self.is_shared_with_copies(copy.map.param) {
+                    self.need_all(copy.map.index.iter().chain(&copy.at));
+                }
+                match &copy.kind {
+                    CopyKind::Load { to, barrier, multicast } => {
+                        self.need_all([to, barrier]);
+                        self.mask(multicast.as_ref());
+                    }
+                    CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => self.need(from),
+                    CopyKind::Prefetch => {}
                 }
             }
-            StmtKind::TileCopy(copy) => match &copy.kind {
-                CopyKind::Load { to, barrier, multicast } => {
-                    self.need_all([to, barrier]);
-                    self.mask(multicast.as_ref());
-                }
-                CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => self.need(from),
-                CopyKind::Prefetch => {}
-            },
             StmtKind::BulkCopy(copy) => {
                 self.need(&copy.count);
+                if self.is_shared_with_copies(copy.global) {
+                    self.need(&copy.index);
+                }
                 match &copy.kind {
                     CopyKind::Load { to: SharedRange { array, at }, barrier, multicast } => {
                         self.need_all([array, at, barrier]);
@@ -240,7 +276,6 @@ impl Slice {
             | StmtKind::Continue(_)
             | StmtKind::Leave(_)
             | StmtKind::Return
-            | StmtKind::GlobalSet { .. }
             | StmtKind::PrefetchMap(_)
             | StmtKind::AcquireMap { .. }
             | StmtKind::BulkCommitGroup
@@ -267,6 +302,41 @@ impl Slice {
             self.need(mask);
         }
     }
+}
+
+/// The parameters whose memory copies access and threads write, or copies write and others access.
+fn shared_with_copies(kernel: &Kernel) -> QuickSet<ParamId> {
+    let mut by_copies: [QuickSet<ParamId>; 2] = Default::default();
+    let mut by_threads: [QuickSet<ParamId>; 2] = Default::default();
+    fn note<S>(kind: &CopyKind<S>, param: ParamId, [reads, writes]: &mut [QuickSet<ParamId>; 2]) {
+        match kind {
+            CopyKind::Load { .. } => _ = reads.insert(param),
+            CopyKind::Store { .. } | CopyKind::Reduce { .. } => _ = writes.insert(param),
+            CopyKind::Prefetch => {}
+        }
+    }
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::TileCopy(copy) = &stmt.kind {
+            note(&copy.kind, copy.map.param, &mut by_copies);
+        } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
+            note(&copy.kind, copy.global, &mut by_copies);
+        } else if let StmtKind::GlobalGet { global, .. } = &stmt.kind {
+            by_threads[0].insert(*global);
+        } else if let StmtKind::GlobalSet { global, .. } = &stmt.kind {
+            by_threads[1].insert(*global);
+        } else if let StmtKind::Atomic(atomic) = &stmt.kind
+            && let AtomicPlace::Global(global) = atomic.place
+        {
+            by_threads[usize::from(atomic.writes())].insert(global);
+        }
+    });
+    let ([loaded, stored], [read, written]) = (by_copies, by_threads);
+    let is_shared = |param: &ParamId| {
+        let by_copies = loaded.contains(param) || stored.contains(param);
+        let with_others = loaded.contains(param) || read.contains(param) || written.contains(param);
+        by_copies && written.contains(param) || stored.contains(param) && with_others
+    };
+    loaded.iter().chain(&stored).copied().filter(is_shared).collect()
 }
 
 /// The number that a barrier's operation takes.

@@ -11,7 +11,7 @@ use super::finding::BarrierState;
 use super::memory::{Memory, Site};
 use super::term::Term;
 use super::value::Value;
-use crate::ir::{Scalar, StmtId};
+use crate::ir::{MatchOp, Scalar, ShuffleOp, StmtId, VoteOp, WarpOp, WarpReduceOp};
 
 /// Threads of a block that take the same way.
 #[derive(Clone, Debug)]
@@ -52,8 +52,34 @@ pub(super) enum Meets {
     Grid,
     /// Of a barrier of the block, by its number.
     Named(u32),
-    /// Of a warp of the block, by its number.
-    Warp(u32),
+    /// Of a warp of the block, by its number, at an operation.
+    Warp(u32, Together),
+}
+
+/// The operations of a warp that pair: lanes at two others wait for each other forever.
+///
+/// PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "bar.warp.sync": the
+/// threads of the mask execute the same instruction with the same qualifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Together {
+    Sync,
+    Elect,
+    Shuffle(ShuffleOp),
+    Vote(VoteOp),
+    Match(MatchOp, u32),
+    Reduce(WarpReduceOp, Scalar),
+}
+
+impl Together {
+    /// Of an operation on values of a type.
+    pub(super) fn of(op: &WarpOp, scalar: Scalar) -> Self {
+        match op {
+            WarpOp::Shuffle { op, .. } => Self::Shuffle(*op),
+            WarpOp::Vote(op) => Self::Vote(*op),
+            WarpOp::Match(op) => Self::Match(*op, scalar.bytes()),
+            WarpOp::Reduce(op) => Self::Reduce(*op, scalar),
+        }
+    }
 }
 
 /// What the turns of loops change.
@@ -70,6 +96,8 @@ pub(super) struct Moves {
 pub(super) struct Stores {
     pub(super) groups: BulkGroups,
     pub(super) component: Option<Component>,
+    /// The clock of what they have written, where anybody may read it.
+    pub(super) written: Option<Component>,
     /// The stores that nobody has waited for: their group, and where.
     pub(super) open: Vec<(u32, Site)>,
 }
@@ -105,6 +133,10 @@ pub(super) struct Mbarrier {
     pub(super) completer: Option<Site>,
     /// Who has arrived more often at once than a phase counts.
     pub(super) crowded: Option<Site>,
+    /// The announcements of this phase that no arrival is known to come after.
+    pub(super) late: Vec<(Epoch, Site)>,
+    /// The last use by each agent, where the mbarrier may be invalidated.
+    pub(super) uses: BTreeMap<Component, Epoch>,
 }
 
 impl Mbarrier {
@@ -128,18 +160,53 @@ impl Mbarrier {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meeting {
     pub(super) round: u32,
-    /// How many threads have come.
+    /// How many threads have come; of a barrier of the block the warps.
     pub(super) arrived: u32,
+    pub(super) warps: Vec<u32>,
+    /// The warps of which a part has come.
+    pub(super) held: BTreeMap<u32, Held>,
+    /// The clock of the barrier's rounds, where their order is asked for.
+    pub(super) component: Option<Component>,
     /// How many are wanted: those that are left of the block if none.
     pub(super) expected: Option<u32>,
     pub(super) first: Option<Site>,
     /// Where each warp has come.
-    pub(super) places: Vec<(u32, Site)>,
+    pub(super) places: Vec<Came>,
     pub(super) releases: Releases,
     pub(super) released: Knowledge,
     /// What the threads of a warp bring, and have brought to the last round.
     pub(super) brought: Vec<(u32, Option<Term>)>,
     pub(super) result: Rc<[(u32, Option<Term>)]>,
+}
+
+/// Where a warp has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came {
+    pub(super) warp: u32,
+    pub(super) site: Site,
+    /// Whether all threads of the warp must come to the same instruction.
+    pub(super) aligned: bool,
+}
+
+/// Registers that a warpgroup has taken or given.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) increase: bool,
+    pub(super) amount: u32,
+    pub(super) step: Epoch,
+    /// What had happened before.
+    pub(super) past: Clock,
+    pub(super) site: Site,
+}
+
+/// A part of a warp at a barrier of the block, which waits for the rest.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) threads: u32,
+    /// What they have come to.
+    pub(super) stmt: StmtId,
+    /// The groups of them.
+    pub(super) agents: Vec<usize>,
 }
 
 /// A warpgroup's tensor cores.
@@ -189,11 +256,13 @@ pub(super) struct Block {
     /// Numbers in shared arrays, by address.
     pub(super) numbers: BTreeMap<u32, Term>,
     pub(super) named: BTreeMap<u32, Meeting>,
-    pub(super) warps: BTreeMap<u32, Meeting>,
+    pub(super) warps: BTreeMap<(u32, Together), Meeting>,
     pub(super) tensor_cores: BTreeMap<u32, TensorCore>,
     /// Registers that are free, and those of each warpgroup's threads.
     pub(super) free_registers: u32,
     pub(super) registers: BTreeMap<u32, u32>,
+    /// All changes of these.
+    pub(super) changes: Vec<Change>,
     /// Uses of its memory by other blocks that no thread of its own knows to be over.
     pub(super) visits: Vec<(Epoch, Site)>,
 }

@@ -26,25 +26,37 @@ pub(super) struct Fact {
     pub(super) cause: Option<(Difference, Span)>,
     /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
     unit: Option<u32>,
+    /// What may make it another one in another block, though threads of the same number are compared.
+    pub(super) by_block: Option<Span>,
 }
 
 impl Fact {
     /// What differs.
     pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
-        Self { level, cause: Some((what, span)), unit: None }
+        Self { level, cause: Some((what, span)), unit: None, by_block: None }
+    }
+
+    /// The same for all threads of a block, and another in another block.
+    fn of_block(span: Span) -> Self {
+        Self::default().in_blocks(span)
+    }
+
+    /// It may be another in another block, too.
+    pub(super) fn in_blocks(self, span: Span) -> Self {
+        Self { by_block: Some(span), ..self }
     }
 
     /// The number of the thread, divided by `unit`.
     fn number(unit: u32, what: Difference, span: Span) -> Self {
         let level = level_of(unit);
         let cause = (level != Level::Warpgroup).then_some((what, span));
-        Self { level, cause, unit: Some(unit) }
+        Self { level, cause, unit: Some(unit), by_block: None }
     }
 
     /// What follows from both.
     pub(super) fn and(self, other: Self) -> Self {
         let worse = if other.level > self.level { other } else { self };
-        Self { unit: None, ..worse }
+        Self { unit: None, by_block: self.by_block.or(other.by_block), ..worse }
     }
 
     /// What holds whichever of the two it is.
@@ -94,7 +106,8 @@ impl Facts {
         for (&local, &fact) in &other.values {
             let known = self.values.get(&local).copied();
             let joined = known.map_or(fact, |known| known.or(fact));
-            let is_same = known.is_some_and(|known| (known.level, known.unit) == (joined.level, joined.unit));
+            let of = |fact: Fact| (fact.level, fact.unit, fact.by_block.is_some());
+            let is_same = known.is_some_and(|known| of(known) == of(joined));
             is_news |= !is_same;
             self.values.insert(local, joined);
         }
@@ -112,7 +125,7 @@ impl Facts {
             ExprKind::Special(special) => self.special(*special, expr.span),
             // The elements of these are those of each thread.
             ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(_)) => {
-                Fact::differs(Level::Thread, Difference::Elements, expr.span)
+                Fact::differs(Level::Thread, Difference::Elements, expr.span).in_blocks(expr.span)
             }
             ExprKind::Cast(a) => self.of(a),
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
@@ -147,11 +160,10 @@ impl Facts {
             Special::WarpIdx => Fact::number(WARP_THREADS, Difference::Warp, span),
             Special::WarpgroupIdx => Fact::number(WARPGROUP_THREADS, Difference::Thread, span),
             Special::BlockIdx(_)
-            | Special::GridDim(_)
             | Special::ClusterIdx(_)
             | Special::BlockInCluster(_)
-            | Special::ClusterDim(_)
-            | Special::ClusterRank => Fact::default(),
+            | Special::ClusterRank => Fact::of_block(span),
+            Special::GridDim(_) | Special::ClusterDim(_) => Fact::default(),
         }
     }
 
@@ -194,7 +206,8 @@ impl Facts {
     /// What the lanes of a warp make of the `value` of each.
     pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
         let given = Fact { unit: None, ..self.of(value) };
-        let of_warp = Fact::differs(Level::Warp, Difference::Lanes, span);
+        let of_warp =
+            Fact { by_block: given.by_block, ..Fact::differs(Level::Warp, Difference::Lanes, span) };
         if given.level == Level::Warpgroup {
             return given;
         }
@@ -259,5 +272,5 @@ fn turned(op: BinaryOp) -> BinaryOp {
 /// The fact with a level that is known to be no worse than this.
 fn limited(fact: Fact, level: Level) -> Fact {
     let level = fact.level.min(level);
-    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None }
+    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None, ..fact }
 }

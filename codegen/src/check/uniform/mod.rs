@@ -14,7 +14,8 @@ use std::collections::hash_map::Entry;
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtKind, Sync, Team, visit,
+    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtId, StmtKind, Sync, Team,
+    visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use facts::{Fact, Facts, Level};
@@ -27,8 +28,48 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         return;
     }
     let (facts, left) = (Facts::new(kernel.launch.threads), QuickMap::default());
-    Walk { kernel, facts, control: Fact::default(), left, said: QuickSet::default(), sink: Some(sink) }
-        .block(&kernel.body);
+    let (said, reach) = (QuickSet::default(), Reach::default());
+    Walk { kernel, facts, control: Fact::default(), left, said, reach, sink: Some(sink) }.block(&kernel.body);
+}
+
+/// How threads come to the statements that those of a warp, or of the grid, execute together.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    /// The operations of a warp that some of its threads may not come to, or come to elsewhere.
+    parted: QuickSet<StmtId>,
+    /// The meetings of the grid that blocks may come to differently, and what makes them.
+    by_block: QuickMap<StmtId, Span>,
+}
+
+impl Reach {
+    /// Follows which threads come where.
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        let mut is_needed = false;
+        visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            is_needed |= matches!(
+                stmt.kind,
+                StmtKind::Warp { .. } | StmtKind::ElectOne { .. } | StmtKind::SyncGrid { .. }
+            );
+        });
+        if !is_needed {
+            return Self::default();
+        }
+        let (facts, left) = (Facts::new(kernel.launch.threads), QuickMap::default());
+        let (said, reach) = (QuickSet::default(), Self::default());
+        let mut walk = Walk { kernel, facts, control: Fact::default(), left, said, reach, sink: None };
+        walk.block(&kernel.body);
+        walk.reach
+    }
+
+    /// Whether all threads of a warp come to a statement together.
+    pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
+        !self.parted.contains(&stmt)
+    }
+
+    /// What may bring a block to a meeting of the grid that does not bring others.
+    pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
+        self.by_block.get(&stmt).copied()
+    }
 }
 
 /// A statement that threads execute together: its word, and how many they are.
@@ -122,6 +163,7 @@ struct Walk<'s> {
     left: QuickMap<Target, Left>,
     /// The places of which something was said.
     said: QuickSet<(usize, usize)>,
+    reach: Reach,
     /// Takes the errors, when everything is known.
     sink: Option<&'s mut Sink>,
 }
@@ -168,7 +210,10 @@ impl Walk<'_> {
     /// A local has a value that was computed here. Those that are not here keep what they had.
     fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
         let here = self.here();
-        self.facts.set(local, if here.level > fact.level { here } else { fact }, is_whole);
+        let by_block = fact.by_block.or(here.by_block);
+        let mut fact = if here.level > fact.level { here } else { fact };
+        fact.by_block = by_block;
+        self.facts.set(local, fact, is_whole);
     }
 
     /// Blocks of which each thread takes one.
@@ -190,6 +235,7 @@ impl Walk<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         let span = stmt.origin.span;
         self.judge(stmt);
+        self.note_reach(stmt);
         match &stmt.kind {
             StmtKind::Assign { local, index, value } => {
                 let mut fact = self.facts.of(value);
@@ -226,18 +272,22 @@ impl Walk<'_> {
             StmtKind::Trap | StmtKind::Assert { .. } => {}
             StmtKind::TileGet { dest, tile, at } => {
                 let place = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
-                self.set(*dest, place, true);
+                self.set(*dest, place.in_blocks(span), true);
             }
             StmtKind::SharedGet { dest, array, index } => {
-                self.set(*dest, self.facts.of_all(&[array, index]), true);
+                self.set(*dest, self.facts.of_all(&[array, index]).in_blocks(span), true);
             }
-            StmtKind::GlobalGet { dest, global: _, index } => {
-                self.set(*dest, self.facts.of_all(&[index]), true);
+            StmtKind::GlobalGet { dest, global, index } => {
+                let read = self.facts.of_all(&[index]);
+                // What the kernel itself writes may have changed between the reads of two blocks.
+                let read = if self.kernel.param(*global).written { read.in_blocks(span) } else { read };
+                self.set(*dest, read, true);
             }
             StmtKind::Atomic(atomic) => {
                 let difference = if atomic.writes() { Difference::Atomic } else { Difference::Asked };
                 if let Some(dest) = atomic.dest() {
-                    self.set(dest, Fact::differs(Level::Thread, difference, span), true);
+                    let fact = Fact::differs(Level::Thread, difference, span);
+                    self.set(dest, fact.in_blocks(span), true);
                 }
             }
             StmtKind::Barrier { op, .. } => self.barrier(op, span),
@@ -246,10 +296,12 @@ impl Walk<'_> {
             }
             StmtKind::Warp { dest, value, op } => self.set(*dest, self.facts.of_lanes(value, op, span), true),
             StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
-                self.set(*dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
+                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
+                self.set(*dest, fact.in_blocks(span), true);
             }
             StmtKind::LoadFragment(load) => {
-                self.set(load.dest, Fact::differs(Level::Thread, Difference::Elements, span), true);
+                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
+                self.set(load.dest, fact.in_blocks(span), true);
             }
             StmtKind::TileSet { .. }
             | StmtKind::SharedSet { .. }
@@ -283,7 +335,7 @@ impl Walk<'_> {
 
     /// What an operation on an mbarrier gives: to each thread when it asks.
     fn barrier(&mut self, op: &BarrierOp, span: Span) {
-        let when = Fact::differs(Level::Thread, Difference::Asked, span);
+        let when = Fact::differs(Level::Thread, Difference::Asked, span).in_blocks(span);
         match op {
             BarrierOp::TestWait { dest, .. }
             | BarrierOp::TryWait { dest, .. }
@@ -308,7 +360,9 @@ impl Walk<'_> {
         let sink = self.sink.take();
         let mut head = self.facts.clone();
         loop {
-            let level = |walk: &Self| walk.left.get(&behind).map(|left| left.who.level);
+            let level = |walk: &Self| {
+                walk.left.get(&behind).map(|left| (left.who.level, left.who.by_block.is_some()))
+            };
             let before = level(self);
             turn(self);
             self.arrive(next);
@@ -336,6 +390,18 @@ impl Walk<'_> {
                 walk.block(&inner.body);
             });
         });
+    }
+
+    /// Notes whether all threads of a warp, or of the grid, come to a statement alike.
+    fn note_reach(&mut self, stmt: &Stmt) {
+        if matches!(stmt.kind, StmtKind::Warp { .. } | StmtKind::ElectOne { .. }) {
+            if self.here().level > Level::Warp {
+                self.reach.parted.insert(stmt.id);
+            }
+        } else if let StmtKind::SyncGrid { .. } = stmt.kind {
+            let by_block = self.here().by_block.map(|span| (stmt.id, span));
+            self.reach.by_block.extend(by_block);
+        }
     }
 
     /// Reports a statement that threads of a warpgroup execute together, if they may have parted,

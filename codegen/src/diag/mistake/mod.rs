@@ -44,7 +44,7 @@ pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
 pub(crate) use protocol::{
-    Act, Counts, Place, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
+    Act, Counts, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
 };
 pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
@@ -119,6 +119,8 @@ families! {
     Name,
     /// Pipelines and their stages.
     Pipeline,
+    /// Loops that wait for memory that is read plainly.
+    PlainPoll,
     /// The protocol of barriers.
     Protocol,
     /// Shared memory.

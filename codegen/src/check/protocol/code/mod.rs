@@ -5,7 +5,8 @@ mod polls;
 
 use super::slice::Slice;
 use crate::ir::{
-    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind, Until, visit,
+    BarrierOp, Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind, Until,
+    visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -28,6 +29,8 @@ pub(super) struct Steps<'k> {
     silent: QuickSet<StmtId>,
     /// Statements that are not judged.
     trusted: QuickSet<StmtId>,
+    /// Whether any mbarrier may be invalidated.
+    invalidates: bool,
     /// Whether an access of the kernel acquires what others release: an order that is not followed.
     pub(super) acquires: bool,
 }
@@ -136,7 +139,29 @@ impl<'k> Steps<'k> {
             variables.extend(needed.then_some(local));
         }
         let (outer, silent) = (outer(&steps), silent(&steps));
-        Self { steps, polls, counters, slice, variables, places, outer, silent, trusted, acquires }
+        let invalidates = |step: &Step<'_>| {
+            matches!(step.op, Op::Do(stmt)
+                if matches!(stmt.kind, StmtKind::Barrier { op: BarrierOp::Invalidate, .. }))
+        };
+        let invalidates = steps.iter().any(invalidates);
+        Self {
+            steps,
+            polls,
+            counters,
+            slice,
+            variables,
+            places,
+            outer,
+            silent,
+            trusted,
+            invalidates,
+            acquires,
+        }
+    }
+
+    /// Whether any mbarrier may be invalidated.
+    pub(super) fn invalidates(&self) -> bool {
+        self.invalidates
     }
 
     /// Whether there is a loop as in [`is_outer`](Self::is_outer).

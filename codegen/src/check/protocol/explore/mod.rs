@@ -10,6 +10,7 @@ use self::results::{Ended, Outcome, Path, Results, most_stages};
 use super::banks::{Banks, SharedAccess};
 use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
+use super::elections::{Elected, Elections};
 use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
@@ -18,7 +19,7 @@ use super::launch;
 use super::proof::{self, Statics};
 use super::run::{Input, Run, Stop};
 use super::term::Terms;
-use crate::check::{CheckedKernel, registers};
+use crate::check::{CheckedKernel, plain_polls, registers};
 use crate::diag::Diagnostic;
 use crate::ir::{Cluster, Kernel, StmtKind};
 
@@ -112,7 +113,7 @@ fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
     let code = Steps::of(kernel.kernel());
     let groups = groups::first(kernel.kernel(), &code);
     let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
-    Input { kernel, code, groups, cluster, most_turns, registers }
+    Input { kernel, code, groups, cluster, most_turns, registers, elected: Elected::new() }
 }
 
 /// What was looked at so far.
@@ -126,6 +127,8 @@ struct Exploration {
     is_cut: bool,
     /// Accesses to shared memory, where they are noted.
     banks: Option<Banks>,
+    /// Which threads may be elected.
+    elections: Elections,
 }
 
 /// What follows from a world's end.
@@ -141,11 +144,17 @@ enum Next {
 impl Exploration {
     fn new(budget: Budget) -> Self {
         let (left, to_prove) = (Allowance::of(budget.0), Allowance::of(budget.to_prove()));
-        Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None }
+        let elections = Elections::default();
+        Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None, elections }
     }
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
+        if broken.is_none() {
+            // That another block writes what is waited for is not followed.
+            let waits = plain_polls::waits(kernel.kernel());
+            waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Atomics, span }));
+        }
         let doubts = std::mem::take(&mut self.doubts);
         let verdict = match broken {
             Some(diagnostic) => Verdict::Broken(diagnostic),
@@ -165,17 +174,42 @@ impl Exploration {
         }
     }
 
-    /// A proof with clusters of these extents, or else all worlds.
+    /// Clusters of these extents, with every kind of thread elected.
     fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
         let (mut input, mut terms) = (input(kernel, cluster), Terms::default());
-        let is_small = cluster.iter().product::<u32>() <= MOST_BLOCKS;
-        let is_right =
-            !input.code.steps().any(synchronises) || is_small && self.proves(&mut input, &mut terms);
+        let threads = u32::try_from(kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
+        self.elections = Elections::of(threads);
+        let mut followed: Vec<Elected> = vec![];
+        let mut next = Some(Elected::new());
+        while let Some(elected) = next {
+            input.elected = elected;
+            input.groups = groups::first(kernel.kernel(), &input.code);
+            if let Some(broken) = self.election(&mut input, &mut terms) {
+                return Some(broken);
+            }
+            followed.push(std::mem::take(&mut input.elected));
+            // What is not decided has been looked at as far as it will be.
+            if !self.doubts.is_empty() {
+                return None;
+            }
+            let Some(all) = self.elections.all(&input) else {
+                self.doubt(Doubt { why: Why::Elected, span: kernel.kernel().span });
+                return None;
+            };
+            next = all.into_iter().find(|elected| !followed.contains(elected));
+        }
+        None
+    }
+
+    /// A proof with these threads elected, or else all worlds.
+    fn election(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
+        let is_small = input.cluster.iter().product::<u32>() <= MOST_BLOCKS;
+        let is_right = !input.code.steps().any(synchronises) || is_small && self.proves(input, terms);
         if is_right {
-            self.note_accesses(&mut input, &mut terms);
+            self.note_accesses(input, terms);
             return None;
         }
-        self.follow(&mut input, &mut terms)
+        self.follow(input, terms)
     }
 
     /// Notes the accesses of a kernel that was not followed with numbers, which they need.
@@ -196,7 +230,11 @@ impl Exploration {
         let mut results = Results::default();
         input.groups = groups::first(input.kernel.kernel(), &input.code);
         self.worlds(input, terms, &mut results);
+        let has_ended = results.has_passed();
         let Outcome { broken, doubts } = results.outcome(input, terms);
+        if !has_ended && broken.is_none() && self.doubts.is_empty() && doubts.is_empty() {
+            self.doubt(Doubt { why: Why::NoEnd, span });
+        }
         doubts.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Launch, span }));
         broken
     }
@@ -207,7 +245,8 @@ impl Exploration {
         let statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
         let mut left = self.to_prove;
         let proved = loop {
-            match proof::prove((input, &statics), terms, &mut left, &mut self.worlds) {
+            let spent = (&mut left, &mut self.worlds);
+            match proof::prove((input, &statics), terms, &mut self.elections, spent) {
                 proof::Outcome::Proved => break true,
                 proof::Outcome::Open | proof::Outcome::Budget => break false,
                 proof::Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
@@ -309,6 +348,7 @@ impl Exploration {
             banks.end_world(!matches!(end, Err(Stop::Split(_))));
         }
         self.left = run.budget;
+        self.elections.note(&run.electing, &run.named.take());
         let (mut choices, doubts, facts) = (run.choices, run.doubts, run.facts);
         if let Err(Stop::Split(classes)) = end {
             return Err(classes);
@@ -368,17 +408,13 @@ impl Exploration {
     }
 }
 
-/// Whether a step does anything that others could notice.
+/// Whether others could notice a step, or it could go wrong with them.
 fn synchronises(step: &super::code::Step<'_>) -> bool {
     let Op::Do(stmt) = &step.op else { return false };
     !matches!(
         stmt.kind,
-        StmtKind::Assign { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-    ) && !matches!(&stmt.kind, StmtKind::Atomic(atomic) if atomic.shared().is_none())
+        StmtKind::Assign { .. } | StmtKind::GlobalGet { .. } | StmtKind::Assert { .. } | StmtKind::Trap
+    )
 }
 
 /// How many turns of a loop are looked at: twice around the largest ring, and two more.

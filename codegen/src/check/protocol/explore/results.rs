@@ -76,6 +76,11 @@ pub(in crate::check::protocol) struct Outcome {
 }
 
 impl Results {
+    /// Whether any world was followed to its end, and nothing was wrong there.
+    pub(in crate::check::protocol) fn has_passed(&self) -> bool {
+        !self.passed.is_empty()
+    }
+
     /// An execution has ended, and nothing was wrong.
     pub(in crate::check::protocol) fn pass(&mut self, ended: Ended) {
         self.held += ended.bytes();

@@ -4,6 +4,7 @@
 //! bytes of two accesses are compared only where nothing orders them, which in a right kernel is
 //! nowhere.
 
+pub(super) mod global;
 pub(super) mod region;
 
 use std::ops::Range;
@@ -116,19 +117,42 @@ impl Memory {
         clash
     }
 
-    /// Whether somebody has written any of the bytes of an access, or next to them.
-    pub(super) fn is_written(&self, record: &Record) -> bool {
-        let hull = &record.hull;
-        self.records.iter().any(|record| {
+    /// Whether somebody may have written all bytes of an access; of one whose bytes are not known
+    /// some of those that it may touch.
+    pub(super) fn is_written(&self, read: &Record) -> bool {
+        let hull = &read.hull;
+        let is_write = |record: &&Record| {
             let other = &record.hull;
             record.access.kind != AccessKind::Read && other.start < hull.end && hull.start < other.end
-        })
+        };
+        let writes = || self.records.iter().filter(is_write);
+        let is_whole = |write: &Record| {
+            write.region.is_dense() && write.hull.start <= hull.start && hull.end <= write.hull.end
+        };
+        let Some(bytes) = read.region.bytes() else { return writes().next().is_some() };
+        if writes().any(is_whole) {
+            return true;
+        }
+        let mut written: Vec<_> = writes().flat_map(|write| write.region.may_be()).collect();
+        written.sort_unstable_by_key(|range| range.start);
+        bytes.iter().all(|read| is_covered(&written, read))
     }
 
     /// Nothing is known of these bytes any more.
     pub(super) fn forget(&mut self, start: u32, end: u32) {
         self.records.retain(|record| record.hull.end <= start || end <= record.hull.start);
     }
+}
+
+/// Whether ranges in the order of their starts cover one.
+fn is_covered(ranges: &[Range<u32>], whole: &Range<u32>) -> bool {
+    let mut up_to = whole.start;
+    for range in ranges.iter().take_while(|range| range.start < whole.end) {
+        if range.start <= up_to {
+            up_to = up_to.max(range.end);
+        }
+    }
+    up_to >= whole.end
 }
 
 /// Whether an access says all that an earlier one did of the same group, in the same way, with the

@@ -180,6 +180,32 @@ impl Region {
         }
     }
 
+    /// The bytes that it touches, if they are known.
+    pub(in crate::check::protocol) fn bytes(&self) -> Option<Vec<Range<u32>>> {
+        match self {
+            Self::All(ranges) => Some(ranges.to_vec()),
+            Self::Each(Lanes::Same(at), bytes) => Some(vec![*at..at + bytes]),
+            Self::Each(Lanes::Each(all), bytes) => Some(all.iter().map(|at| *at..at + bytes).collect()),
+            Self::Many(owners) => Some(owners.each().map(|(range, _)| range).collect()),
+            Self::Shared { range, .. } => Some(vec![range.clone()]),
+            Self::Some(_) => None,
+        }
+    }
+
+    /// The bytes that it touches, or may touch.
+    pub(in crate::check::protocol) fn may_be(&self) -> Vec<Range<u32>> {
+        self.bytes().unwrap_or_else(|| vec![self.hull()])
+    }
+
+    /// Whether it touches, or may touch, all bytes that it lies in.
+    pub(in crate::check::protocol) fn is_dense(&self) -> bool {
+        match self {
+            Self::All(ranges) => ranges.len() == 1,
+            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } | Self::Some(_) => true,
+            Self::Each(Lanes::Each(_), _) | Self::Many(_) => false,
+        }
+    }
+
     /// Whether it covers all of `range`, with all threads that access.
     pub(in crate::check::protocol) fn covers(&self, range: &Range<u32>) -> bool {
         match self {

@@ -11,9 +11,12 @@ use tma_model::sync::{Clock, Component, Epoch, Part};
 use crate::check::protocol::code::Op;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
+use crate::check::protocol::memory::global::{GlobalRecord, Whereabouts};
 use crate::check::protocol::memory::region::Region;
 use crate::check::protocol::run::Run;
-use crate::check::protocol::state::{Agent, Block, Counter, Mbarrier, Meeting, Meets, TensorCore};
+use crate::check::protocol::state::{
+    Agent, Block, Came, Change, Counter, Held, Mbarrier, Meeting, Meets, TensorCore, Together,
+};
 use crate::check::protocol::term::Term;
 use crate::check::protocol::value::{Place, Value};
 use crate::ir::{Stmt, StmtKind};
@@ -239,7 +242,7 @@ fn region(region: &Region, into: &mut Vec<u32>) {
 
 /// Visits all that the rest of a run depends on, but for facts.
 pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
-    let Run { agents, blocks, cluster, grid, components, .. } = run;
+    let Run { agents, blocks, globals, cluster, grid, components, .. } = run;
     to.number(*components);
     for agent in agents.iter_mut() {
         walk_agent(agent, blocks, to);
@@ -248,7 +251,7 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
             let meeting = match agent.meets {
                 Meets::Grid => Some(&*grid),
                 Meets::Named(id) => block.named.get(&id),
-                Meets::Warp(warp) => block.warps.get(&warp),
+                Meets::Warp(warp, at) => block.warps.get(&(warp, at)),
             };
             to.number(u32::from(meeting.is_some_and(|meeting| meeting.round > round)));
         }
@@ -259,7 +262,26 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
     for block in blocks.iter_mut() {
         walk_block(block, to);
     }
+    to.number(globals.len() as u32);
+    globals.iter().for_each(|record| walk_global(record, to));
     [cluster, grid].into_iter().for_each(|meeting| walk_meeting(meeting, to));
+}
+
+fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
+    let GlobalRecord { param, access, step, at, site, threads } = record;
+    let access = (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong);
+    [param.0, access, site.stmt.0, site.agent as u32, *threads as u32]
+        .into_iter()
+        .for_each(|number| to.number(number));
+    to.step(*step);
+    match at {
+        Whereabouts::Elements(lanes, length) => {
+            to.number(length.unwrap_or(u32::MAX));
+            walk_terms(lanes, to);
+        }
+        Whereabouts::Box(all) => all.iter().for_each(|term| to.term(*term)),
+        Whereabouts::Anywhere => to.number(u32::MAX),
+    }
 }
 
 fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
@@ -299,10 +321,14 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
     to.up_to(Epoch::new(view.epoch().component(), *waited));
     let component = stores.component.map_or(u32::MAX, Component::number);
     to.number(component);
+    to.number(stores.written.map_or(u32::MAX, Component::number));
     for (group, pieces) in stores.groups.parts() {
         match stores.component {
             Some(component) => to.group(Epoch::new(component, group)),
             None => to.number(group),
+        }
+        if let Some(written) = stores.written {
+            to.group(Epoch::new(written, group));
         }
         pieces.into_iter().for_each(|number| to.number(number));
     }
@@ -365,8 +391,18 @@ fn walk_lanes<T>(lanes: &Lanes<T>, number: impl Fn(&T) -> u32, to: &mut impl Vis
 }
 
 fn walk_block(block: &mut Block, to: &mut impl Visit) {
-    let Block { memory, mbarriers, numbers, named, warps, tensor_cores, free_registers, registers, visits } =
-        block;
+    let Block {
+        memory,
+        mbarriers,
+        numbers,
+        named,
+        warps,
+        tensor_cores,
+        free_registers,
+        registers,
+        changes,
+        visits,
+    } = block;
     // How many there are of each tells where the next ones begin.
     let lengths =
         [mbarriers.len(), numbers.len(), named.len(), warps.len(), tensor_cores.len(), registers.len()];
@@ -380,8 +416,13 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
         to.number(*at);
         to.term(*term);
     }
-    for (id, meeting) in named.iter_mut().chain(warps) {
+    for (id, meeting) in named {
         to.number(*id);
+        walk_meeting(meeting, to);
+    }
+    for ((warp, at), meeting) in warps {
+        to.number(*warp);
+        walk_together(*at, to);
         walk_meeting(meeting, to);
     }
     for (warpgroup, core) in tensor_cores {
@@ -395,8 +436,26 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
     registers
         .iter()
         .for_each(|(warpgroup, held)| [warpgroup, held].into_iter().for_each(|number| to.number(*number)));
+    to.number(changes.len() as u32);
+    for Change { increase, amount, step, past, site: _ } in changes {
+        [u32::from(*increase), *amount].into_iter().for_each(|number| to.number(number));
+        to.step(*step);
+        to.clock(past);
+    }
     to.number(visits.len() as u32);
     visits.iter().for_each(|(step, _)| to.step(*step));
+}
+
+fn walk_together(at: Together, to: &mut impl Visit) {
+    let numbers = match at {
+        Together::Sync => [0, 0, 0],
+        Together::Elect => [1, 0, 0],
+        Together::Shuffle(op) => [2, op as u32, 0],
+        Together::Vote(op) => [3, op as u32, 0],
+        Together::Match(op, bytes) => [4, op as u32, bytes],
+        Together::Reduce(op, scalar) => [5, op as u32, scalar as u32],
+    };
+    numbers.into_iter().for_each(|number| to.number(number));
 }
 
 fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
@@ -414,7 +473,11 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         arrived: _,
         completer: _,
         crowded: _,
+        late,
+        uses,
     } = mbarrier;
+    [late.len() as u32, uses.len() as u32].into_iter().for_each(|number| to.number(number));
+    late.iter().map(|(step, _)| step).chain(uses.values()).for_each(|step| to.step(*step));
     to.number(count.phase() & 1);
     [count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]
         .into_iter()
@@ -433,14 +496,36 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
 }
 
 fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
-    let Meeting { round: _, arrived, expected, first, places, releases, released, brought, result } = meeting;
-    to.number(*arrived);
+    let Meeting {
+        round,
+        arrived,
+        warps,
+        held,
+        component,
+        expected,
+        first,
+        places,
+        releases,
+        released,
+        brought,
+        result,
+    } = meeting;
+    [*arrived, warps.len() as u32, held.len() as u32].into_iter().for_each(|number| to.number(number));
+    warps.iter().for_each(|warp| to.number(*warp));
+    for (warp, Held { threads, stmt, agents }) in held {
+        [*warp, *threads, stmt.0].into_iter().for_each(|number| to.number(number));
+        agents.iter().for_each(|agent| to.number(*agent as u32));
+    }
+    to.number(component.map_or(u32::MAX, Component::number));
+    if let Some(component) = component {
+        to.step(Epoch::new(*component, *round));
+    }
     to.number(expected.unwrap_or(u32::MAX));
     to.number(first.map_or(u32::MAX, |first| first.stmt.0));
     to.number(places.len() as u32);
-    places.iter().for_each(|(warp, site)| {
-        [*warp, site.stmt.0].into_iter().for_each(|number| to.number(number));
-    });
+    for Came { warp, site, aligned } in places {
+        [*warp, site.stmt.0, u32::from(*aligned)].into_iter().for_each(|number| to.number(number));
+    }
     releases.parts(&mut |part| to.part(part));
     released.parts(&mut |part| to.part(part));
     for pairs in [&brought[..], &result[..]] {

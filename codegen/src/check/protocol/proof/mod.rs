@@ -23,12 +23,15 @@ use std::cmp::Ordering;
 
 use tma_model::sync::Acquirer;
 
+pub(super) use self::renamed::Renaming;
 pub(super) use self::size::size;
 pub(super) use self::statics::Statics;
 use super::choices::Choices;
+use super::elections::Elections;
 use super::explore::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
 use super::facts::Facts;
 use super::lanes::Lanes;
+use super::memory::global::GlobalRecord;
 use super::run::{Input, Run, Step, Stop, Went};
 use super::state::{Agent, Block, Meeting};
 use super::term::{Term, Terms};
@@ -56,6 +59,7 @@ struct Snapshot {
     facts: Facts,
     agents: Vec<Agent>,
     blocks: Vec<Block>,
+    globals: Vec<GlobalRecord>,
     meetings: [Meeting; 2],
     components: u32,
     current: usize,
@@ -66,8 +70,8 @@ struct Snapshot {
 pub(super) fn prove(
     (input, statics): (&Input<'_>, &Statics),
     terms: &mut Terms,
-    left: &mut Allowance,
-    states: &mut u32,
+    elections: &mut Elections,
+    (left, states): (&mut Allowance, &mut u32),
 ) -> Outcome {
     if Run::bytes_at_start(input) > MOST_BYTES {
         return Outcome::Budget;
@@ -76,11 +80,13 @@ pub(super) fn prove(
     let mut run = Run::new(input, terms, choices, *left);
     let outcome = all_states(&mut run, statics, states);
     *left = run.budget;
+    let named = run.named.take().into_iter().map(|classes| alike(&run, classes)).collect::<Vec<_>>();
+    elections.note(&run.electing, &named);
     outcome
 }
 
 fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
-    let (mut seen, mut open) = (QuickSet::default(), vec![]);
+    let (mut seen, mut open, mut has_ended) = (QuickSet::default(), vec![], false);
     loop {
         let end = follow(run, statics);
         if !run.doubts.is_empty() {
@@ -104,13 +110,17 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                     }
                 }
             }
-            Ok(()) | Err(Stop::Over) => {}
+            Ok(()) => has_ended = true,
+            Err(Stop::Over) => {}
             Err(Stop::Split(classes)) => return Outcome::Split(alike(run, classes)),
             Err(Stop::Budget | Stop::Size) => return Outcome::Budget,
             Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
         }
         loop {
-            let Some((state, condition, bytes)) = open.pop() else { return Outcome::Proved };
+            let Some((state, condition, bytes)) = open.pop() else {
+                // Where no execution ends, nothing was looked at but its beginning.
+                return if has_ended { Outcome::Proved } else { Outcome::Open };
+            };
             run.held_beside -= bytes;
             restore(run, state);
             if run.facts.assume(run.terms, condition, true) {
@@ -210,6 +220,7 @@ fn save(run: &Run<'_, '_>) -> Snapshot {
         facts: run.facts.clone(),
         agents: run.agents.clone(),
         blocks: run.blocks.clone(),
+        globals: run.globals.clone(),
         meetings: [run.cluster.clone(), run.grid.clone()],
         components: run.components,
         current: run.current,
@@ -219,6 +230,7 @@ fn save(run: &Run<'_, '_>) -> Snapshot {
 
 fn restore(run: &mut Run<'_, '_>, state: Snapshot) {
     (run.facts, run.agents, run.blocks) = (state.facts, state.agents, state.blocks);
+    run.globals = state.globals;
     [run.cluster, run.grid] = state.meetings;
     (run.components, run.current) = (state.components, state.current);
     run.terms.set_given(state.given);

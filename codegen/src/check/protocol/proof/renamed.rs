@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::memory::global::Whereabouts;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::linear::Linear;
 use crate::check::protocol::term::{Given, Node, Symbol, Term, Terms};
@@ -12,9 +13,9 @@ use crate::quick::{QuickMap, QuickSet};
 
 /// What terms become.
 #[derive(Debug, Default)]
-pub(super) struct Renaming {
+pub(in crate::check::protocol) struct Renaming {
     /// These terms as a whole.
-    pub(super) whole: QuickMap<Term, Term>,
+    pub(in crate::check::protocol) whole: QuickMap<Term, Term>,
     /// Sums of turns: of these so many periods are left out, and the rest counts with others.
     pub(super) fewer: QuickMap<Term, (i128, Term)>,
     /// Sums of a number and these: the number is so much less, and the rest another.
@@ -28,7 +29,7 @@ impl Renaming {
     }
 
     /// What a term becomes.
-    pub(super) fn of(&mut self, terms: &mut Terms, term: Term) -> Term {
+    pub(in crate::check::protocol) fn of(&mut self, terms: &mut Terms, term: Term) -> Term {
         if let Some(&done) = self.whole.get(&term).or_else(|| self.done.get(&term)) {
             return done;
         }
@@ -59,7 +60,12 @@ impl Renaming {
         match terms.node(term).clone() {
             Node::Known(_)
             | Node::Symbol(
-                Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_),
+                Symbol::Param(_)
+                | Symbol::Len(_)
+                | Symbol::Place(_)
+                | Symbol::Elected(_)
+                | Symbol::Fresh(_)
+                | Symbol::Turns(_),
             ) => term,
             Node::Symbol(Symbol::Read(param, index)) => {
                 let index = self.of(terms, index);
@@ -111,6 +117,13 @@ pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, 
     }
     for block in &mut run.blocks {
         block.numbers.values_mut().for_each(|term| *term = f(terms, *term));
+    }
+    for record in &mut run.globals {
+        match &mut record.at {
+            Whereabouts::Elements(lanes, _) => replace_lanes(lanes, terms, f),
+            Whereabouts::Box(all) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
+            Whereabouts::Anywhere => {}
+        }
     }
     let meetings = run.blocks.iter_mut().flat_map(|block| block.warps.values_mut());
     for meeting in meetings {

@@ -94,7 +94,12 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
 
 /// Whether this is a number that a launch brings, to which turns can be added without wrapping.
 fn is_brought(node: &Node) -> bool {
-    matches!(node, Node::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Read(..)))
+    matches!(
+        node,
+        Node::Symbol(
+            Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Elected(_) | Symbol::Read(..)
+        )
+    )
 }
 
 /// Terms that variables have which were others at the turn before.

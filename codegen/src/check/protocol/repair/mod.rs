@@ -59,7 +59,17 @@ fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
 /// Whether a reason for doubt says nothing of what was found.
 fn is_harmless(why: Why) -> bool {
     match why {
-        Why::Counting | Why::Poll | Why::Maps | Why::Unwritten | Why::Together | Why::Cut => true,
+        Why::Counting
+        | Why::Poll
+        | Why::Maps
+        | Why::Unwritten
+        | Why::Together
+        | Why::Cut
+        | Why::Round
+        | Why::Grid
+        | Why::Elected
+        | Why::Global
+        | Why::Registers => true,
         Why::Operand
         | Why::Condition
         | Why::Address
@@ -69,6 +79,8 @@ fn is_harmless(why: Why) -> bool {
         | Why::Budget
         | Why::Size
         | Why::Cluster
+        | Why::Undefined
+        | Why::NoEnd
         | Why::Atomics
         | Why::Trusted => false,
     }

@@ -29,6 +29,8 @@ pub(in crate::check::protocol) enum Symbol {
     Len(u32),
     /// Where the cluster, or the block, is in the grid, and how large that is.
     Place(Special),
+    /// The lane that `elect_one` picks of a warp, by the number of the warp in its block.
+    Elected(u32),
     /// What a slice that the kernel does not write has at an index.
     Read(u32, Term),
     /// Anything else, such as what an atomic operation gives: a new one each time.
@@ -65,7 +67,9 @@ impl Node {
         match self {
             Self::Symbol(Symbol::Fresh(_)) => Some(Given::Fresh),
             Self::Symbol(Symbol::Turns(_)) => Some(Given::Turns),
-            Self::Symbol(Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Read(..)) => None,
+            Self::Symbol(
+                Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Elected(_) | Symbol::Read(..),
+            ) => None,
             Self::Known(_)
             | Self::Not(_)
             | Self::Unary(..)
@@ -116,7 +120,12 @@ pub(super) fn each_operand(node: &Node, mut visit: impl FnMut(Term)) {
     match node {
         Node::Known(_)
         | Node::Symbol(
-            Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Fresh(_) | Symbol::Turns(_),
+            Symbol::Param(_)
+            | Symbol::Len(_)
+            | Symbol::Place(_)
+            | Symbol::Elected(_)
+            | Symbol::Fresh(_)
+            | Symbol::Turns(_),
         ) => {}
         Node::Symbol(Symbol::Read(_, a)) | Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => visit(*a),
         Node::Binary(_, a, b) => {

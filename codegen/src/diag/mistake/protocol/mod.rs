@@ -1,5 +1,6 @@
 //! The protocol of barriers: waits that never end, accesses that nothing orders.
 
+mod poll;
 mod repair;
 mod who;
 
@@ -9,6 +10,7 @@ use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::Axis;
 
+pub(crate) use poll::PlainPoll;
 pub(crate) use repair::{Place, Repair};
 pub(crate) use who::{Act, Step, Threads};
 

@@ -1,0 +1,226 @@
+//! Loops that wait for memory that is read as if nobody else wrote it.
+//!
+//! A plain read may be moved out of a loop in which nothing synchronises, as rustc and LLVM do, and
+//! need not ever see what another thread writes (PTX ISA, "Memory Consistency Model", "Weak
+//! operations"). So a loop that only such a read can end need not end.
+
+use crate::diag::Sink;
+use crate::diag::mistake::PlainPoll;
+use crate::ir::{
+    Atomic, AtomicAccess, Block, Expr, ExprKind, Kernel, Label, LocalId, Span, Stmt, StmtKind, Sync, visit,
+};
+use crate::quick::{QuickMap, QuickSet};
+
+/// Reports loops that wait for plain memory.
+pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Some(Poll::Plain(read)) = Turn::of(stmt).and_then(|turn| turn.poll())
+            && !kernel.is_trusted(stmt.origin)
+            && !kernel.is_trusted(read.origin)
+        {
+            let (name, is_shared) = match &read.kind {
+                StmtKind::GlobalGet { global, .. } => (kernel.param(*global).name.clone(), false),
+                StmtKind::SharedGet { array, .. } => (shared_name(kernel, array), true),
+                _ => return,
+            };
+            sink.error(PlainPoll { name, is_shared, repeated: stmt.origin.span }, read.origin.span);
+        }
+    });
+}
+
+/// The loops that end only when another thread writes something, which is read with an order.
+pub(super) fn waits(kernel: &Kernel) -> Vec<Span> {
+    let mut waits = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Some(Poll::Strong) = Turn::of(stmt).and_then(|turn| turn.poll()) {
+            waits.push(stmt.origin.span);
+        }
+    });
+    waits
+}
+
+/// What alone can end a loop.
+enum Poll<'k> {
+    /// A plain read.
+    Plain(&'k Stmt),
+    /// A read with an order.
+    Strong,
+}
+
+/// Whether an access gives what is in memory, and does not change it.
+fn only_reads(atomic: &Atomic) -> bool {
+    match &atomic.access {
+        AtomicAccess::Load { .. } | AtomicAccess::CompareExchange { .. } => true,
+        AtomicAccess::Update { value, .. } => value.as_int() == Some(0),
+        AtomicAccess::Store { .. } | AtomicAccess::AddVector { .. } => false,
+    }
+}
+
+/// The name of a shared variable.
+fn shared_name(kernel: &Kernel, array: &Expr) -> String {
+    let mut name = None;
+    visit::within(array, &mut |part| {
+        if let ExprKind::Shared(id) = part.kind {
+            name = kernel.shared.get(id.0 as usize).map(|var| var.name.clone());
+        }
+    });
+    name.unwrap_or_else(|| "shared memory".to_owned())
+}
+
+/// What a turn of a loop does.
+#[derive(Default)]
+struct Turn<'k> {
+    /// What gives a local its value, with the conditions around that.
+    given: QuickMap<LocalId, Vec<Given<'k>>>,
+    /// What may end the loop.
+    ends: Vec<&'k Expr>,
+    /// Locals that are given a value in each turn before anything reads them.
+    of_turn: QuickSet<LocalId>,
+    /// Locals that were read or written so far.
+    met: QuickSet<LocalId>,
+}
+
+/// A statement that gives a local its value.
+struct Given<'k> {
+    stmt: &'k Stmt,
+    conditions: Vec<&'k Expr>,
+}
+
+impl<'k> Turn<'k> {
+    /// Of a loop without a counter in which nothing happens that others notice.
+    fn of(stmt: &'k Stmt) -> Option<Self> {
+        let mut turn = Self::default();
+        match &stmt.kind {
+            StmtKind::Loop { label, body } => turn.block(body, *label, &[])?,
+            StmtKind::While { label, header, condition, body } => {
+                turn.block(header, *label, &[])?;
+                turn.read(condition);
+                turn.ends.push(condition);
+                turn.block(body, *label, &[])?;
+            }
+            _ => return None,
+        }
+        Some(turn)
+    }
+
+    fn read(&mut self, expr: &Expr) {
+        self.met.extend(locals(expr));
+    }
+
+    fn block(&mut self, block: &'k Block, own: Label, conditions: &[&'k Expr]) -> Option<()> {
+        block.stmts.iter().try_for_each(|stmt| self.stmt(stmt, own, conditions))
+    }
+
+    /// Notes a statement; none if others may notice it.
+    fn stmt(&mut self, stmt: &'k Stmt, own: Label, conditions: &[&'k Expr]) -> Option<()> {
+        visit::operands(&stmt.kind).into_iter().for_each(|operand| self.read(operand));
+        let under = |condition: &'k Expr| conditions.iter().copied().chain([condition]).collect::<Vec<_>>();
+        match &stmt.kind {
+            StmtKind::Assign { local, index, .. } => self.give(*local, stmt, conditions, index.is_empty()),
+            StmtKind::GlobalGet { dest, .. }
+            | StmtKind::SharedGet { dest, .. }
+            | StmtKind::TileGet { dest, .. }
+            | StmtKind::Warp { dest, .. }
+            | StmtKind::ElectOne { dest } => self.give(*dest, stmt, conditions, true),
+            StmtKind::Atomic(atomic) if only_reads(atomic) => {
+                atomic.dest().into_iter().for_each(|dest| self.give(dest, stmt, conditions, true));
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                let conditions = under(condition);
+                self.block(then, own, &conditions)?;
+                self.block(otherwise, own, &conditions)?;
+            }
+            StmtKind::Match { value, arms, otherwise } => {
+                let conditions = under(value);
+                arms.iter().try_for_each(|arm| self.block(&arm.body, own, &conditions))?;
+                self.block(otherwise, own, &conditions)?;
+            }
+            StmtKind::For(inner) => {
+                self.give(inner.variable, stmt, conditions, true);
+                self.of_turn.insert(inner.variable);
+                self.block(&inner.body, own, conditions)?;
+            }
+            StmtKind::Labelled { body, .. } | StmtKind::Loop { body, .. } => {
+                self.block(body, own, conditions)?;
+            }
+            StmtKind::While { header, condition, body, .. } => {
+                self.block(header, own, conditions)?;
+                self.block(body, own, &under(condition))?;
+            }
+            // One that leaves an inner loop is taken to leave this one as well.
+            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.ends.extend(conditions),
+            StmtKind::Continue(label) if *label != own => self.ends.extend(conditions),
+            StmtKind::Continue(_)
+            | StmtKind::Assert { .. }
+            | StmtKind::Trap
+            | StmtKind::Fence(_)
+            | StmtKind::Sync(Sync::Warp) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn give(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
+        let is_first = self.met.insert(local);
+        if is_first && is_whole && conditions.is_empty() {
+            self.of_turn.insert(local);
+        }
+        self.given.entry(local).or_default().push(Given { stmt, conditions: conditions.to_vec() });
+    }
+
+    /// The read that alone can end the loop, if it is one of memory.
+    fn poll(&self) -> Option<Poll<'k>> {
+        let (mut open, mut seen, mut plain) = (vec![], QuickSet::default(), None);
+        let mut is_strong = false;
+        self.ends.iter().for_each(|end| open.extend(locals(end)));
+        while let Some(local) = open.pop() {
+            let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
+            // What is left of the last turn makes this one another.
+            if !self.of_turn.contains(&local) && self.depends_on(local, local) {
+                return None;
+            }
+            for Given { stmt, conditions } in given {
+                is_strong |= matches!(stmt.kind, StmtKind::Atomic(_));
+                if matches!(stmt.kind, StmtKind::GlobalGet { .. } | StmtKind::SharedGet { .. }) {
+                    plain = plain.or(Some(*stmt));
+                }
+                let operands = visit::operands(&stmt.kind);
+                operands
+                    .into_iter()
+                    .chain(conditions.iter().copied())
+                    .for_each(|expr| open.extend(locals(expr)));
+            }
+        }
+        if is_strong { Some(Poll::Strong) } else { plain.map(Poll::Plain) }
+    }
+
+    /// Whether a local's value is computed from that of another, or under conditions on it.
+    fn depends_on(&self, local: LocalId, other: LocalId) -> bool {
+        let (mut open, mut seen) = (vec![local], QuickSet::default());
+        while let Some(local) = open.pop() {
+            for Given { stmt, conditions } in self.given.get(&local).into_iter().flatten() {
+                let operands = visit::operands(&stmt.kind);
+                for read in operands.into_iter().chain(conditions.iter().copied()).flat_map(locals) {
+                    if read == other {
+                        return true;
+                    }
+                    if seen.insert(read) {
+                        open.push(read);
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+/// The locals that an expression reads.
+fn locals(expr: &Expr) -> Vec<LocalId> {
+    let mut all = vec![];
+    visit::within(expr, &mut |part| {
+        if let ExprKind::Local(local) = part.kind {
+            all.push(local);
+        }
+    });
+    all
+}

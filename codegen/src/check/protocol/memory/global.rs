@@ -1,0 +1,134 @@
+//! Accesses to global memory by threads and by copies, to the same parameter of a kernel.
+//!
+//! Which bytes they touch is told by terms: two accesses certainly touch the same if these are the
+//! same terms, or known numbers; others may. Different parameters are different memory, as Rust's
+//! references are that the host passes.
+
+use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement, View};
+
+use super::Site;
+use super::region::Overlap;
+use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::term::{Term, Terms};
+use crate::ir::ParamId;
+
+/// Where in the memory of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::check::protocol) enum Whereabouts {
+    /// So many elements from an index on, of each thread.
+    Elements(Lanes<Term>, Option<u32>),
+    /// The box at these coordinates.
+    Box(Vec<Term>),
+    /// Not known.
+    Anywhere,
+}
+
+/// An access that was made, or is under way.
+#[derive(Clone, Debug)]
+pub(in crate::check::protocol) struct GlobalRecord {
+    pub(in crate::check::protocol) param: ParamId,
+    pub(in crate::check::protocol) access: Access,
+    pub(in crate::check::protocol) step: Epoch,
+    pub(in crate::check::protocol) at: Whereabouts,
+    pub(in crate::check::protocol) site: Site,
+    /// How many threads the group has.
+    pub(in crate::check::protocol) threads: usize,
+}
+
+/// Two accesses that do not go together.
+#[derive(Clone, Debug)]
+pub(in crate::check::protocol) struct GlobalClash {
+    pub(in crate::check::protocol) earlier: GlobalRecord,
+    pub(in crate::check::protocol) hazard: Hazard,
+    pub(in crate::check::protocol) overlap: Overlap,
+}
+
+/// An access by the group of `view`: the first earlier one that it does not go with. Accesses of one
+/// proxy are left to the host, but for copies that a thread does not wait for.
+pub(in crate::check::protocol) fn access(
+    records: &mut Vec<GlobalRecord>,
+    (terms, view): (&mut Terms, &View),
+    new: GlobalRecord,
+) -> Option<GlobalClash> {
+    let mut clash: Option<GlobalClash> = None;
+    for old in records.iter().filter(|old| old.param == new.param) {
+        if (old.access.proxy, new.access.proxy) == (Proxy::Generic, Proxy::Generic) {
+            continue;
+        }
+        let own = old.step.component() == view.epoch().component();
+        let hazard = old.access.before(new.access).missing(old.step, view, Memory::Global);
+        // Of a group's threads one may be ahead of another.
+        let hazard = hazard.or_else(|| {
+            let is_met = !own || new.threads < 2 || view.knows().over().knows(old.step);
+            (!is_met && old.access.before(new.access) != Requirement::Nothing).then_some(Hazard::Unordered)
+        });
+        let Some(hazard) = hazard else { continue };
+        let overlap = overlap(terms, &old.at, &new.at);
+        let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);
+        if overlap != Overlap::No && is_worse {
+            clash = Some(GlobalClash { earlier: old.clone(), hazard, overlap });
+        }
+    }
+    let is_same = |old: &&mut GlobalRecord| {
+        old.site.stmt == new.site.stmt && old.site.agent == new.site.agent && old.access == new.access
+    };
+    match records.iter_mut().find(is_same) {
+        // Another turn of a loop: of all that it has accessed, the last step is the one to wait for.
+        Some(old) => {
+            let at = if old.at == new.at { new.at } else { Whereabouts::Anywhere };
+            *old = GlobalRecord { at, ..new };
+        }
+        None => records.push(new),
+    }
+    clash
+}
+
+fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {
+    match (a, b) {
+        (Whereabouts::Elements(one, length), Whereabouts::Elements(other, others)) => {
+            let each = |lanes: &Lanes<Term>| match lanes {
+                Lanes::Same(term) => vec![*term],
+                Lanes::Each(all) => all.to_vec(),
+            };
+            let (one, other) = (each(one), each(other));
+            let mut found = Overlap::No;
+            for &from in &one {
+                for &to in &other {
+                    match elements(terms, (from, *length), (to, *others)) {
+                        Overlap::Yes => return Overlap::Yes,
+                        Overlap::Maybe => found = Overlap::Maybe,
+                        Overlap::No => {}
+                    }
+                }
+            }
+            found
+        }
+        // Boxes at other coordinates are taken to be apart.
+        (Whereabouts::Box(one), Whereabouts::Box(other)) if one == other => Overlap::Yes,
+        (Whereabouts::Box(_), Whereabouts::Box(_) | Whereabouts::Anywhere)
+        | (Whereabouts::Anywhere, Whereabouts::Box(_)) => Overlap::No,
+        (Whereabouts::Elements(..), _) | (Whereabouts::Anywhere, _) | (_, Whereabouts::Elements(..)) => {
+            Overlap::Maybe
+        }
+    }
+}
+
+/// Whether two ranges of elements have one in common.
+fn elements(
+    terms: &mut Terms,
+    (from, length): (Term, Option<u32>),
+    (to, others): (Term, Option<u32>),
+) -> Overlap {
+    if from == to {
+        return Overlap::Yes;
+    }
+    let (first, second) = match (terms.int(from), terms.int(to)) {
+        (Some(first), Some(second)) => (first, second),
+        _ => return Overlap::Maybe,
+    };
+    let (length, others) = match (length, others) {
+        (Some(length), Some(others)) => (i128::from(length), i128::from(others)),
+        (None, _) | (_, None) => return Overlap::Maybe,
+    };
+    if first < second + others && second < first + length { Overlap::Yes } else { Overlap::No }
+}

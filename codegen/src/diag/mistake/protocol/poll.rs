@@ -1,0 +1,32 @@
+//! Loops that wait for memory that is read plainly.
+
+use crate::diag::Code;
+use crate::diag::text::Text;
+use crate::ir::Span;
+
+/// A loop that nothing but a plain read of memory can end.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainPoll {
+    /// What is read.
+    pub(crate) name: String,
+    /// Whether that is shared memory, and not global.
+    pub(crate) is_shared: bool,
+    pub(crate) repeated: Span,
+}
+
+impl PlainPoll {
+    pub(in crate::diag::mistake) fn text(&self) -> Text {
+        let Self { name, is_shared, repeated } = self;
+        let message = format!(
+            "a loop waits for a plain read of `{name}`: the read may be moved out of the loop, which then never ends"
+        );
+        let help = if *is_shared {
+            "wait for a `Barrier` that the writer arrives at, or read with an order: \
+             `load(i, Order::Acquire, Scope::Block)`, written by `store(i, value, Order::Release, Scope::Block)`"
+        } else {
+            "read with an order, `load(i, Order::Acquire, Scope::Device)`, what another thread writes with \
+             `store(i, value, Order::Release, Scope::Device)`"
+        };
+        Text::new(Code::PlainPoll, message).label(*repeated, "only the read can end this loop").help(help)
+    }
+}

@@ -1,0 +1,17 @@
+//! Instructions that all threads of a warp must reach at one place.
+
+#[tma_kernel(threads = 64, cluster = 2)]
+fn sync_cluster_at_two_places(out: Global<u32>) {
+    if lane_idx() < 16 { sync_cluster(); } else { sync_cluster(); }
+}
+
+#[tma_kernel(threads = 64)]
+fn sync_grid_at_two_places(counter: Global<u32>) {
+    if lane_idx() < 16 { sync_grid(counter); } else { sync_grid(counter); }
+}
+
+#[tma_kernel(threads = 64)]
+fn sync_threads_at_two_places(out: Global<u32>) {
+    if lane_idx() < 16 { sync_threads(); } else { sync_threads(); }
+}
+

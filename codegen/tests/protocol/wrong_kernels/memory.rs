@@ -1,0 +1,42 @@
+//! Memory that nobody wrote, or that another proxy may not see yet.
+
+/// The copy engine may read old elements.
+#[tma_kernel(threads = 32)]
+fn loaded_without_a_proxy_fence(global: Global<f32>, out: Global<f32>) {
+    let row: SharedArray<f32, 32> = shared();
+    let full: Barrier = shared();
+    if lane_idx() == 0 { full.init(1); fence_barrier_init(); }
+    global.set(lane_idx(), 1.0);
+    sync_warp();
+    if lane_idx() == 0 {
+        full.arrive_expect_tx(128);
+        global.bulk_load(row, 0, 32, 0, full);
+    }
+    full.wait(0);
+    out.set(lane_idx(), row.get(lane_idx()));
+}
+
+/// The store may not be complete.
+#[tma_kernel(threads = 32)]
+fn read_back_before_the_store_is_complete(global: Global<f32>, out: Global<f32>) {
+    let row: SharedArray<f32, 32> = shared();
+    row.set(lane_idx(), 1.0);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        global.bulk_store(0, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+    sync_warp();
+    out.set(lane_idx(), global.get(lane_idx()));
+}
+
+/// Odd elements are read, even ones were written.
+#[tma_kernel(threads = 32)]
+fn odd_elements_that_nobody_wrote(out: Global<u32>) {
+    let row: SharedArray<u32, 64> = shared();
+    row.set(lane_idx() * 2, 1);
+    sync_warp();
+    out.set(lane_idx(), row.get(lane_idx() * 2 + 1));
+}

@@ -1,0 +1,87 @@
+//! Named barriers whose rounds may end with other arrivals than meant, or never.
+
+/// Two teams of two warps at one barrier: two warps of different teams may release each other.
+#[tma_kernel(threads = 128)]
+fn two_teams_at_one_number(out: Global<u32>) {
+    let row: SharedArray<u32, 128> = shared();
+    let team = warp_idx() / 2;
+    row.set(thread_idx().x, thread_idx().x);
+    named_barrier_sync(1, 64);
+    out.set(thread_idx().x, row.get(team * 64 + 63 - thread_idx().x % 64));
+}
+
+/// The same in turns.
+#[tma_kernel(threads = 128)]
+fn two_teams_in_turns(out: Global<u32>, turns: u32) {
+    let row: SharedArray<u32, 128> = shared();
+    let team = warp_idx() / 2;
+    for turn in 0..turns {
+        row.set(thread_idx().x, turn);
+        named_barrier_sync(1, 64);
+        out.set(thread_idx().x, row.get(team * 64 + 63 - thread_idx().x % 64));
+        named_barrier_sync(1, 64);
+    }
+}
+
+/// Three warps at a barrier of two: the third waits forever.
+#[tma_kernel(threads = 96)]
+fn three_warps_of_two() {
+    named_barrier_sync(1, 64);
+}
+
+/// A producer whose arrivals of two turns may complete one round.
+#[tma_kernel(threads = 96)]
+fn arrivals_of_two_turns(out: Global<u32>) {
+    let row: SharedArray<u32, 64> = shared();
+    if warp_idx() == 0 {
+        row.set(lane_idx(), 1);
+        named_barrier_arrive(1, 96);
+    } else if warp_idx() == 1 {
+        named_barrier_arrive(1, 96);
+        named_barrier_arrive(1, 96);
+    } else {
+        named_barrier_sync(1, 96);
+        out.set(lane_idx(), row.get(lane_idx()));
+    }
+}
+
+/// Barrier 16 does not exist, and what follows is never looked at.
+#[tma_kernel(threads = 64, unchecked)]
+fn barrier_sixteen(out: Global<u32>, id: u32) {
+    let row: SharedArray<u32, 64> = shared();
+    named_barrier_sync(16 + id % 2, 64);
+    row.set(thread_idx().x, 1);
+    out.set(thread_idx().x, row.get(63 - thread_idx().x));
+}
+
+/// 48 threads are no whole number of warps.
+#[tma_kernel(threads = 64, unchecked)]
+fn forty_eight_threads(out: Global<u32>, half: u32) {
+    let row: SharedArray<u32, 64> = shared();
+    named_barrier_sync(1, 48 + half % 2);
+    row.set(thread_idx().x, 1);
+    out.set(thread_idx().x, row.get(63 - thread_idx().x));
+}
+
+/// Half a warp arrives twice, which counts as a warp each time.
+#[tma_kernel(threads = 64)]
+fn half_a_warp_is_a_warp(out: Global<u32>) {
+    let row: SharedArray<u32, 64> = shared();
+    row.set(thread_idx().x, 1);
+    if warp_idx() == 0 && lane_idx() < 16 {
+        named_barrier_arrive(1, 64);
+    }
+    if warp_idx() == 0 && lane_idx() >= 16 {
+        named_barrier_arrive(1, 64);
+    }
+    if warp_idx() == 1 {
+        named_barrier_sync(1, 64);
+        out.set(lane_idx(), row.get(lane_idx()));
+    }
+}
+
+/// Another count in the same round.
+#[tma_kernel(threads = 128)]
+fn two_counts() {
+    if warp_idx() < 2 { named_barrier_sync(1, 64); } else { named_barrier_sync(1, 128); }
+}
