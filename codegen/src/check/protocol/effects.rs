@@ -63,8 +63,19 @@ impl<'k> Run<'_, 'k> {
                 return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
             }
             StmtKind::StoreAccumulator { tile, .. } => self.store_accumulator(stmt, tile)?,
-            StmtKind::LoadFragment(load) => self.part_of_tile(stmt, &load.from.tile, READ)?,
-            StmtKind::StoreWarp(store) => self.part_of_tile(stmt, &store.tile, WRITE)?,
+            StmtKind::LoadFragment(load) => {
+                if self.by_warp(stmt)? == Flow::Blocked {
+                    return Ok(Flow::Blocked);
+                }
+                self.part_of_tile(stmt, &load.from.tile, READ)?;
+            }
+            StmtKind::StoreWarp(store) => {
+                if self.by_warp(stmt)? == Flow::Blocked {
+                    return Ok(Flow::Blocked);
+                }
+                self.part_of_tile(stmt, &store.tile, WRITE)?;
+            }
+            StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => return self.by_warp(stmt),
             StmtKind::SetMaxRegisters { increase, registers } => {
                 return Ok(self.registers(stmt.id, *increase, *registers));
             }
@@ -103,8 +114,6 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::Pack { .. }
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::MmaSync(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => {}
         }
@@ -227,6 +236,11 @@ impl<'k> Run<'_, 'k> {
         let clash = global::access(&mut self.globals, (self.terms, &agent.view), record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
+            let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
+            // Copies to elements that are not known are taken to go to different ones.
+            if are_stores && earlier.access.kind != AccessKind::Read && access.kind != AccessKind::Read {
+                return Ok(());
+            }
             let span = self.span_of(stmt);
             self.doubt(Why::Global, span);
             return Ok(());

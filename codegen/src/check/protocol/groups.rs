@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::code::{Op, Steps};
+use crate::check::uniform::is_of_warp;
 use crate::ir::{Kernel, StmtKind, Sync};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::QuickMap;
@@ -14,8 +15,8 @@ pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };
-        let elects = matches!(stmt.kind, StmtKind::ElectOne { .. }) && !code.slice.is_whole_warp(stmt.id);
-        of_warp |= elects || matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
+        let is_apart = is_of_warp(&stmt.kind) && !code.slice.is_whole_warp(stmt.id);
+        of_warp |= is_apart || matches!(stmt.kind, StmtKind::Sync(Sync::Warp) | StmtKind::Warp { .. });
         of_warpgroup |= matches!(
             stmt.kind,
             StmtKind::Sync(Sync::Warpgroup)

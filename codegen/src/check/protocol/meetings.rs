@@ -77,6 +77,12 @@ impl Run<'_, '_> {
         of_warp.count() as u32
     }
 
+    /// The threads that a warp begins with.
+    fn threads_of_warp(&self, warp: u32) -> u32 {
+        let threads = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
+        threads.saturating_sub(warp * WARP_THREADS).min(WARP_THREADS)
+    }
+
     /// A barrier of the block. What comes is a warp: when all of its live threads have (PTX ISA,
     /// "barrier.cta": barriers are executed as if all threads of the warp were active).
     fn named(&mut self, stmt: StmtId, with: Named, arrives_only: bool) -> Step<Flow> {
@@ -89,10 +95,14 @@ impl Run<'_, '_> {
                 return Ok(Flow::Blocked);
             }
             if arrives_only {
-                self.me_mut().inside = None;
-                return Ok(Flow::Next);
+                return Ok(self.go_on());
             }
             return Ok(self.leave_named(block, with.id, round));
+        }
+        // Whether a warp counts as one of which threads have ended, PTX does not say.
+        let has_gone = |warp: &u32| self.live_of_warp(block, *warp) < self.threads_of_warp(*warp);
+        if with.threads.is_some() && warps.iter().any(has_gone) {
+            return Err(self.unknown(Why::Undefined, self.span_of(stmt)));
         }
         let is_partial = |warp: &u32| {
             let own = self.me().threads.iter().filter(|thread| **thread / WARP_THREADS == *warp).count();
@@ -144,8 +154,7 @@ impl Run<'_, '_> {
         meeting.warps.extend(warps);
         self.end_round(block, with.id)?;
         if arrives_only {
-            self.me_mut().inside = None;
-            return Ok(Flow::Next);
+            return Ok(self.go_on());
         }
         // Whoever comes last does not go on first.
         Ok(Flow::Blocked)
@@ -176,7 +185,11 @@ impl Run<'_, '_> {
     fn come_if_whole(&mut self, block: usize, id: u32) -> Step {
         let held = self.blocks[block].named.get(&id).map(|meeting| meeting.held.clone());
         for (warp, held) in held.into_iter().flatten() {
-            if held.threads < self.live_of_warp(block, warp) {
+            let live = self.live_of_warp(block, warp);
+            if live < self.threads_of_warp(warp) {
+                return Err(self.unknown(Why::Undefined, self.span_of(held.stmt)));
+            }
+            if held.threads < live {
                 continue;
             }
             let Some(meeting) = self.blocks[block].named.get_mut(&id) else { continue };
@@ -192,13 +205,22 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Whoever has only arrived does not learn what the round releases.
+    fn go_on(&mut self) -> Flow {
+        (self.me_mut().inside, self.me_mut().told) = (None, None);
+        Flow::Next
+    }
+
     fn leave_named(&mut self, block: usize, id: u32, round: u32) -> Flow {
         let Some(meeting) = self.blocks[block].named.get(&id) else { return Flow::Blocked };
         if meeting.round <= round {
             return Flow::Blocked;
         }
         let agent = &mut self.agents[self.current];
-        self.acquirer.acquire(&mut agent.view, &meeting.released);
+        // Rounds that others have ended since then tell it nothing.
+        if let Some(told) = agent.told.take() {
+            self.acquirer.acquire(&mut agent.view, &told);
+        }
         agent.inside = None;
         agent.failed_polls = 0;
         Flow::Next
@@ -217,7 +239,14 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let missing = meeting.expected.is_none() && u64::from(live) < all;
+        let round = meeting.round;
         meeting.next_round();
+        for agent in &mut self.agents {
+            let is_inside = agent.inside == Some(round) && agent.meets == Meets::Named(id);
+            if agent.block == block && is_inside {
+                agent.told = Some(meeting.released.clone());
+            }
+        }
         self.news += 1;
         if missing {
             let at = Party { site: first, does: Act::WaitForBlock };
@@ -280,6 +309,19 @@ impl Run<'_, '_> {
         Ok((Flow::Next, result))
     }
 
+    /// The threads of a warp come to what they do at one place; together, if that is known.
+    pub(super) fn by_warp(&mut self, stmt: &Stmt) -> Step<Flow> {
+        if self.input.code.slice.is_whole_warp(stmt.id) {
+            return Ok(Flow::Next);
+        }
+        let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
+        let (flow, all) = self.warp(stmt.id, Together::At(stmt.id), brings)?;
+        if flow == Flow::Next && (all.len() as u32) < self.threads_of_warp(warp_of(self.me())) {
+            self.doubt(Why::Undefined, stmt.origin.span);
+        }
+        Ok(flow)
+    }
+
     /// The threads of a warp come to where one of them is elected; together, if that is known.
     pub(super) fn elects(&mut self, stmt: &Stmt) -> Step<Flow> {
         let warps = warps_of(self.me());
@@ -289,10 +331,8 @@ impl Run<'_, '_> {
         }
         let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
         let (flow, all) = self.warp(stmt.id, Together::Elect, brings)?;
-        let threads = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
-        let first = warp_of(self.me()) * WARP_THREADS;
         // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
-        if flow == Flow::Next && (all.len() as u32) < WARP_THREADS.min(threads - first) {
+        if flow == Flow::Next && (all.len() as u32) < self.threads_of_warp(warp_of(self.me())) {
             self.doubt(Why::Elected, stmt.origin.span);
         }
         Ok(flow)
@@ -469,11 +509,21 @@ impl Run<'_, '_> {
             WarpOp::Shuffle { op, by } => match (same.filter(|_| is_whole), op) {
                 (Some(term), _) => number(term),
                 (None, ShuffleOp::Idx) => {
-                    let lane = self.small(by)? % WARP_THREADS;
-                    let read = all.iter().find(|(thread, _)| thread % WARP_THREADS == lane);
+                    let lane = self.numbers(by).and_then(|lanes| lanes.uniform());
+                    let lane = lane.and_then(|lane| self.facts.number(self.terms, lane));
+                    let is_lane = |thread: u32| lane == Some(i128::from(thread % WARP_THREADS));
+                    let read = all.iter().find(|(thread, _)| is_lane(*thread));
+                    if read.is_none() && !is_whole {
+                        self.doubt(Why::Undefined, stmt.origin.span);
+                    }
                     read.and_then(|(_, term)| *term).map_or(Value::Unknown, number)
                 }
-                (None, ShuffleOp::Xor | ShuffleOp::Up | ShuffleOp::Down) => Value::Unknown,
+                (None, ShuffleOp::Xor | ShuffleOp::Up | ShuffleOp::Down) => {
+                    if !is_whole {
+                        self.doubt(Why::Undefined, stmt.origin.span);
+                    }
+                    Value::Unknown
+                }
             },
             WarpOp::Vote(vote) => match (self.votes(known.as_deref()), vote) {
                 (Some(votes), VoteOp::All) => number(self.terms.truth(votes.iter().all(|(_, yes)| *yes))),

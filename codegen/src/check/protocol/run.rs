@@ -168,6 +168,7 @@ impl<'r, 'k> Run<'r, 'k> {
                     multiplications: 0,
                     failed_polls: 0,
                     meets: Meets::default(),
+                    told: None,
                     moves: Moves::default(),
                 });
             }

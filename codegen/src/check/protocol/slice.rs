@@ -5,7 +5,7 @@
 use crate::check::uniform::Reach;
 use crate::ir::{
     AtomicPlace, BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit,
-    Multicast, ParamId, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
+    Multicast, ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
 use crate::quick::QuickSet;
 
@@ -139,6 +139,7 @@ impl Slice {
             StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
                 self.needs(*dest) || !self.reach.is_whole_warp(stmt.id)
             }
+            StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => !self.reach.is_whole_warp(stmt.id),
             StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) => {
                 self.labels.contains(label)
             }
@@ -153,8 +154,6 @@ impl Slice {
             | StmtKind::Pack { .. }
             | StmtKind::CheckMatrix(_)
             | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::MmaSync(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => false,
         }
@@ -331,10 +330,12 @@ fn shared_with_copies(kernel: &Kernel) -> QuickSet<ParamId> {
         }
     });
     let ([loaded, stored], [read, written]) = (by_copies, by_threads);
+    // Of two stores to a slice the elements may be known.
+    let is_slice = |param| matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
     let is_shared = |param: &ParamId| {
         let by_copies = loaded.contains(param) || stored.contains(param);
         let with_others = loaded.contains(param) || read.contains(param) || written.contains(param);
-        by_copies && written.contains(param) || stored.contains(param) && with_others
+        by_copies && written.contains(param) || stored.contains(param) && (with_others || is_slice(*param))
     };
     loaded.iter().chain(&stored).copied().filter(is_shared).collect()
 }

@@ -33,6 +33,8 @@ pub(super) struct Agent {
     pub(super) inside: Option<u32>,
     /// Which meeting that is, or was last.
     pub(super) meets: Meets,
+    /// What the round of a named barrier released that it has yet to leave.
+    pub(super) told: Option<Knowledge>,
     /// For which locals each loop's turns have made a difference, and what all were at the last.
     pub(super) moves: Moves,
     /// The round of the cluster's barrier that it has arrived in.
@@ -68,6 +70,8 @@ pub(super) enum Together {
     Vote(VoteOp),
     Match(MatchOp, u32),
     Reduce(WarpReduceOp, Scalar),
+    /// One that is for all threads of a warp at one place.
+    At(StmtId),
 }
 
 impl Together {

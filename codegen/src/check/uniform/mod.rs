@@ -37,6 +37,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 pub(super) struct Reach {
     /// The operations of a warp that some of its threads may not come to, or come to elsewhere.
     parted: QuickSet<StmtId>,
+    /// Whether some threads of a warp may wait where others do not come.
+    waits_apart: bool,
     /// The meetings of the grid that blocks may come to differently, and what makes them.
     by_block: QuickMap<StmtId, Span>,
 }
@@ -46,10 +48,7 @@ impl Reach {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut is_needed = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            is_needed |= matches!(
-                stmt.kind,
-                StmtKind::Warp { .. } | StmtKind::ElectOne { .. } | StmtKind::SyncGrid { .. }
-            );
+            is_needed |= is_of_warp(&stmt.kind) || matches!(stmt.kind, StmtKind::SyncGrid { .. });
         });
         if !is_needed {
             return Self::default();
@@ -61,9 +60,10 @@ impl Reach {
         walk.reach
     }
 
-    /// Whether all threads of a warp come to a statement together.
+    /// Whether all threads of a warp come to a statement at once: together, and none of them waits
+    /// elsewhere.
     pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
-        !self.parted.contains(&stmt)
+        !self.waits_apart && !self.parted.contains(&stmt)
     }
 
     /// What may bring a block to a meeting of the grid that does not bring others.
@@ -133,6 +133,47 @@ fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
         | StmtKind::Printf { .. }
         | StmtKind::PrintTile { .. } => return None,
     })
+}
+
+/// Whether threads may wait at a statement for what others do.
+fn waits(kind: &StmtKind) -> bool {
+    if let StmtKind::Barrier { op, .. } = kind {
+        return matches!(
+            op,
+            BarrierOp::Wait { .. }
+                | BarrierOp::WaitToken { .. }
+                | BarrierOp::TestWait { .. }
+                | BarrierOp::TryWait { .. }
+                | BarrierOp::TryWaitFor { .. }
+        );
+    }
+    is_of_warp(kind)
+        || matches!(
+            kind,
+            StmtKind::Sync(_)
+                | StmtKind::NamedBarrierSync { .. }
+                | StmtKind::NamedBarrierArrive { .. }
+                | StmtKind::SyncGrid { .. }
+                | StmtKind::GridDependency(_)
+                | StmtKind::Mma(_)
+                | StmtKind::MmaWait { .. }
+                | StmtKind::StoreAccumulator { .. }
+                | StmtKind::SetMaxRegisters { .. }
+                | StmtKind::Atomic(_)
+        )
+}
+
+/// Whether the threads of a warp do it together, though it is no `sync_warp`.
+pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::Warp { .. }
+            | StmtKind::ElectOne { .. }
+            | StmtKind::MmaSync(_)
+            | StmtKind::LoadFragment(_)
+            | StmtKind::StoreWarp(_)
+            | StmtKind::ReduceRows { .. }
+    )
 }
 
 /// Where threads go that leave what they are in.
@@ -394,7 +435,8 @@ impl Walk<'_> {
 
     /// Notes whether all threads of a warp, or of the grid, come to a statement alike.
     fn note_reach(&mut self, stmt: &Stmt) {
-        if matches!(stmt.kind, StmtKind::Warp { .. } | StmtKind::ElectOne { .. }) {
+        self.reach.waits_apart |= waits(&stmt.kind) && self.here().level > Level::Warp;
+        if is_of_warp(&stmt.kind) {
             if self.here().level > Level::Warp {
                 self.reach.parted.insert(stmt.id);
             }

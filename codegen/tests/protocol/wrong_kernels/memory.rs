@@ -40,3 +40,17 @@ fn odd_elements_that_nobody_wrote(out: Global<u32>) {
     sync_warp();
     out.set(lane_idx(), row.get(lane_idx() * 2 + 1));
 }
+
+/// Two threads store to the same elements.
+#[tma_kernel(threads = 64)]
+fn two_stores_to_the_same_elements(global: Global<f32>) {
+    let row: SharedArray<f32, 32> = shared();
+    if thread_idx().x < 32 { row.set(lane_idx(), 1.0); }
+    fence_proxy_async();
+    sync_threads();
+    if lane_idx() == 0 {
+        global.bulk_store(0, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+}

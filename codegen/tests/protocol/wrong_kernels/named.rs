@@ -63,25 +63,18 @@ fn forty_eight_threads(out: Global<u32>, half: u32) {
     out.set(thread_idx().x, row.get(63 - thread_idx().x));
 }
 
-/// Half a warp arrives twice, which counts as a warp each time.
-#[tma_kernel(threads = 64)]
-fn half_a_warp_is_a_warp(out: Global<u32>) {
-    let row: SharedArray<u32, 64> = shared();
-    row.set(thread_idx().x, 1);
-    if warp_idx() == 0 && lane_idx() < 16 {
-        named_barrier_arrive(1, 64);
-    }
-    if warp_idx() == 0 && lane_idx() >= 16 {
-        named_barrier_arrive(1, 64);
-    }
-    if warp_idx() == 1 {
-        named_barrier_sync(1, 64);
-        out.set(lane_idx(), row.get(lane_idx()));
-    }
-}
-
 /// Another count in the same round.
 #[tma_kernel(threads = 128)]
 fn two_counts() {
     if warp_idx() < 2 { named_barrier_sync(1, 64); } else { named_barrier_sync(1, 128); }
+}
+
+/// Of two warps one comes to a round of its own before the other has left the last.
+#[tma_kernel(threads = 64)]
+fn a_round_of_one_warp_between() {
+    for turn in 0..2u32 {
+        named_barrier_sync(1, 64);
+        named_barrier_sync(1, 32);
+    }
+    sync_warp();
 }

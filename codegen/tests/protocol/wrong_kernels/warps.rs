@@ -118,3 +118,23 @@ fn condition_from_a_lane_that_returned(out: Global<u32>, n: u32) {
     let told = shuffle_idx(n - n, 5);
     if told != 0 { never.wait(0); }
 }
+
+/// The elected lane waits for an arrival of lanes that wait for it.
+#[tma_kernel(threads = 32)]
+fn the_elected_lane_waits_for_the_others(out: Global<u32>) {
+    let met: Barrier = shared();
+    if lane_idx() == 0 { met.init(31); }
+    sync_warp();
+    if elect_one() { met.wait(0); }
+    let r = shuffle_xor(lane_idx(), 1);
+    if lane_idx() > 0 { met.arrive(); }
+    out.set(lane_idx(), r);
+}
+
+/// The other half of the warp does not come: it ends.
+#[tma_kernel(threads = 32)]
+fn shuffle_when_the_others_have_ended(out: Global<u32>) {
+    let mut r = lane_idx();
+    if lane_idx() < 15 { r = shuffle_xor(r, 1); }
+    out.set(lane_idx(), r);
+}

@@ -297,6 +297,7 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
         is_done,
         inside,
         meets: _,
+        told,
         moves: _,
         in_cluster,
         stores,
@@ -318,6 +319,8 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
         }
     }
     view.parts(&mut |part| to.part(part));
+    to.number(u32::from(told.is_some()));
+    told.iter().for_each(|told| told.parts(&mut |part| to.part(part)));
     to.up_to(Epoch::new(view.epoch().component(), *waited));
     let component = stores.component.map_or(u32::MAX, Component::number);
     to.number(component);
@@ -454,6 +457,7 @@ fn walk_together(at: Together, to: &mut impl Visit) {
         Together::Vote(op) => [3, op as u32, 0],
         Together::Match(op, bytes) => [4, op as u32, bytes],
         Together::Reduce(op, scalar) => [5, op as u32, scalar as u32],
+        Together::At(stmt) => [6, stmt.0, 0],
     };
     numbers.into_iter().for_each(|number| to.number(number));
 }

@@ -1,0 +1,231 @@
+//! Small kernels at random, of all that synchronises: what the checker proves of them runs without a
+//! finding.
+//!
+//! Most of them are wrong, and a few of those that are not are proved. Each of these runs on the
+//! simulator in many orders of threads, which has to find nothing: a finding would show a hole in
+//! the proof. `TMA_PROGRAMS=100000` draws as many; `TMA_PROGRAM=7` prints the seventh, what is said
+//! of it, and what the simulator finds.
+#![cfg(feature = "llvm")]
+
+use std::fmt::Write;
+
+use tma_codegen::check::protocol::{Budget, Verdict, judge};
+use tma_codegen::diag::{Counterexample, Given};
+use tma_codegen::ir::Axis;
+use tma_tests::mutation::judged::lines_of;
+use tma_tests::replay::Replay;
+
+/// How many are drawn on each commit.
+const PROGRAMS: u64 = 4_000;
+/// In how many orders of threads each that is proved runs.
+const SEEDS: u64 = 16;
+
+/// Numbers at random: xorshift64*, by S. Vigna.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..4).for_each(|_| _ = random.below(2));
+        random
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize) % end
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+/// A kernel that is being written.
+struct Writer {
+    random: Random,
+    warps: usize,
+    text: String,
+}
+
+impl Writer {
+    fn kernel(seed: u64) -> String {
+        let mut random = Random::new(seed);
+        let warps = 2 + random.below(3);
+        let mut writer = Self { random, warps, text: String::new() };
+        writer.write();
+        writer.text
+    }
+
+    fn write(&mut self) {
+        let threads = self.warps * 32;
+        let counts = [1, 2, self.warps, 32, 64, threads];
+        let [first, second] = [(); 2].map(|()| self.random.of(&counts));
+        let global = self.random.of(&["", "fence_proxy_async_global();"]);
+        _ = write!(
+            self.text,
+            "#[tma_kernel(threads = {threads})]
+fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
+    let row: SharedArray<u32, 128> = shared();
+    let b0: Barrier = shared();
+    let b1: Barrier = shared();
+    let mut r = lane_idx();
+    if thread_idx().x == 0 {{
+        b0.init({first});
+        b1.init({second});
+        fence_barrier_init();
+    }}
+    row.set(thread_idx().x, r);
+    {global}
+    sync_threads();
+"
+        );
+        for _ in 0..2 + self.random.below(7) {
+            self.item(0);
+        }
+        self.text += "    out.set(block_idx().x * 128 + thread_idx().x, r);\n}\n";
+    }
+
+    /// Some statements, often under a condition or in a loop.
+    fn item(&mut self, depth: usize) {
+        let guard = match self.random.below(14) {
+            0 => format!("if warp_idx() == {} {{", self.random.below(self.warps)),
+            1 => "if warp_idx() < 2 {".to_owned(),
+            2 => "if lane_idx() < 16 {".to_owned(),
+            3 => format!("if lane_idx() == {} {{", self.random.of(&[0, 5, 19])),
+            4 => format!("if thread_idx().x == {} {{", self.random.of(&[0, 32, 40])),
+            5 => "if elect_one() {".to_owned(),
+            6 => "if n > 2 {".to_owned(),
+            7 => format!("for turn in 0..{} {{", self.random.of(&["n", "2"])),
+            _ => String::new(),
+        };
+        if guard.is_empty() || depth == 2 {
+            return self.statement();
+        }
+        _ = writeln!(self.text, "    {guard}");
+        for _ in 0..1 + self.random.below(2) {
+            self.item(depth + 1);
+        }
+        self.text += "    }\n";
+    }
+
+    fn statement(&mut self) {
+        let index = self.random.of(&[
+            "thread_idx().x",
+            "lane_idx()",
+            "127 - thread_idx().x",
+            "lane_idx() * 2",
+            "warp_idx()",
+            "lane_idx() + 32",
+        ]);
+        let barrier = self.random.of(&["b0", "b1"]);
+        let number = self.random.below(2);
+        let of_warps = 32 * (1 + self.random.below(self.warps));
+        let lane = self.random.of(&["3", "r", "19"]);
+        let text = match self.random.below(34) {
+            0..3 => "sync_threads();".to_owned(),
+            3..5 => "sync_warp();".to_owned(),
+            5..8 => format!("named_barrier_sync({}, {of_warps});", number + 1),
+            8 => format!("named_barrier_arrive({}, {of_warps});", number + 1),
+            9 => "r = shuffle_xor(r, 1);".to_owned(),
+            10 => format!("r = shuffle_idx(r, {lane});"),
+            11 => "if vote_any(r > 3) { r += 1; }".to_owned(),
+            12 => "r = warp_reduce_max(r);".to_owned(),
+            13 => "r = ballot(r > 2);".to_owned(),
+            14..17 => format!("{barrier}.arrive();"),
+            17..20 => format!("{barrier}.wait({number});"),
+            20 => format!("{barrier}.arrive_expect_tx(128); mem.bulk_load(row, 0, 32, 0, {barrier});"),
+            21 => format!("{barrier}.expect_tx(128); mem.bulk_load(row, 32, 32, 32, {barrier});"),
+            22 => format!("{barrier}.invalidate();"),
+            23..26 => format!("row.set({index}, r);"),
+            26..29 => format!("r += row.get({index});"),
+            29 => format!("mem.set({index}, r);"),
+            30 => format!("r += mem.get({index});"),
+            31 => {
+                let read = self.random.of(&["", "_read"]);
+                format!(
+                    "fence_proxy_async(); mem.bulk_store(0, row, 0, 32); bulk_commit_group(); \
+                     bulk_wait_group{read}::<0>();"
+                )
+            }
+            32 => "fence_proxy_async_global();".to_owned(),
+            _ => "return;".to_owned(),
+        };
+        _ = writeln!(self.text, "    {text}");
+    }
+}
+
+/// A launch with this `n`.
+fn launch(n: i128) -> Counterexample {
+    let numbers = vec![(Given::Param("n".to_owned()), n), (Given::GridDim(Axis::X), 2)];
+    Counterexample { numbers, cluster: [1; 3] }
+}
+
+/// What the simulator finds in a kernel under any of some seeds.
+fn found(source: &str, seeds: u64) -> anyhow::Result<String> {
+    let mut all = String::new();
+    for n in [0, 1, 3] {
+        let accepted =
+            tma_codegen::check("kernel.rs", source).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        for checked in accepted.kernels {
+            let replay = Replay::new("kernel.rs", checked.kernel, &launch(n))?;
+            for seed in 0..seeds {
+                match replay.run(seed) {
+                    Ok(findings) => {
+                        for finding in &findings {
+                            let lines = lines_of(finding);
+                            _ = writeln!(all, "n = {n}, seed {seed}: {} in lines {lines:?}", finding.kind);
+                        }
+                    }
+                    Err(error) => _ = writeln!(all, "n = {n}, seed {seed}: {error}"),
+                }
+                if !all.is_empty() {
+                    return Ok(all);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+#[test]
+fn what_is_proved_runs_without_a_finding() -> anyhow::Result<()> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    if let Some(seed) = number("TMA_PROGRAM") {
+        let source = Writer::kernel(seed);
+        println!("{source}");
+        let accepted =
+            tma_codegen::check("kernel.rs", &source).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        for checked in &accepted.kernels {
+            println!("{:?}", judge(&checked.kernel, Budget::REPORT).verdict);
+        }
+        println!("{}", found(&source, SEEDS)?);
+        return Ok(());
+    }
+    let (mut tally, mut wrong) = ([0; 4], vec![]);
+    for seed in 0..number("TMA_PROGRAMS").unwrap_or(PROGRAMS) {
+        let source = Writer::kernel(seed);
+        // Some are refused before their protocol is judged.
+        let Ok(accepted) = tma_codegen::check("kernel.rs", &source) else { continue };
+        for checked in accepted.kernels {
+            let is_proved = match judge(&checked.kernel, Budget::MACRO).verdict {
+                Verdict::Broken(_) => (tally[0] += 1, false).1,
+                Verdict::NotDecided(_) => (tally[1] += 1, false).1,
+                Verdict::CheckedUpTo(_) => (tally[2] += 1, false).1,
+                Verdict::Proved => (tally[3] += 1, true).1,
+            };
+            if is_proved {
+                let found = found(&source, SEEDS)?;
+                if !found.is_empty() {
+                    wrong.push(format!("program {seed}:\n{found}{source}"));
+                }
+            }
+        }
+    }
+    let [refused, undecided, checked, proved] = tally;
+    println!("{refused} refused, {undecided} not decided, {checked} checked, {proved} proved");
+    assert!(wrong.is_empty(), "{} of {proved}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(proved > 50, "{proved} are proved");
+    Ok(())
+}
