@@ -3,7 +3,7 @@
 use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS, WARPGROUP_THREADS};
 use tma_model::sync::Epoch;
 
-use super::finding::{Act, Detail, Party, Rule, Why};
+use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
 use super::memory::Site;
 use super::run::{Flow, Run, Step};
 use super::state::{Agent, Came, Change, Held, Meeting, Meets, Together};
@@ -289,9 +289,14 @@ impl Run<'_, '_> {
                 if at == Together::Sync {
                     meeting.releases.release(&mut agent.view);
                 }
-                meeting.first.get_or_insert(site);
+                let first = *meeting.first.get_or_insert(site);
                 meeting.arrived += agent.threads.len() as u32;
                 meeting.brought.extend(brings);
+                // Lanes at two places may meet, as far as PTX says; compilers need not keep them two.
+                if first.stmt != stmt && at != Together::Sync {
+                    let span = super::explain::span_of(self.input, stmt);
+                    self.doubts.push(Doubt { why: Why::Undefined, span });
+                }
                 (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp, at));
                 meeting.round
             }

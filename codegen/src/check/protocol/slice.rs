@@ -52,6 +52,11 @@ impl Slice {
         self.reach.is_whole_warp(stmt)
     }
 
+    /// Where the number of the elected thread makes a difference, or may.
+    pub(super) fn numbered(&self) -> Option<Span> {
+        self.reach.numbered()
+    }
+
     /// What may bring a block to a meeting of the grid that does not bring others.
     pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
         self.reach.by_block(stmt)

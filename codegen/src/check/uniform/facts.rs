@@ -25,15 +25,24 @@ pub(super) struct Fact {
     /// What makes it differ, and where that is written.
     pub(super) cause: Option<(Difference, Span)>,
     /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
-    unit: Option<u32>,
+    pub(super) unit: Option<u32>,
     /// What may make it another one in another block, though threads of the same number are compared.
     pub(super) by_block: Option<Span>,
+    /// Whether it depends on the number of the thread in its warp.
+    pub(super) by_lane: bool,
+    /// Whether it depends on which thread is elected.
+    pub(super) by_election: bool,
 }
 
 impl Fact {
     /// What differs.
     pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
-        Self { level, cause: Some((what, span)), unit: None, by_block: None }
+        let (by_lane, by_election) = match what {
+            Difference::Elected => (false, true),
+            Difference::Lane | Difference::Thread => (level == Level::Thread, false),
+            _ => (false, false),
+        };
+        Self { level, cause: Some((what, span)), unit: None, by_block: None, by_lane, by_election }
     }
 
     /// The same for all threads of a block, and another in another block.
@@ -50,13 +59,25 @@ impl Fact {
     fn number(unit: u32, what: Difference, span: Span) -> Self {
         let level = level_of(unit);
         let cause = (level != Level::Warpgroup).then_some((what, span));
-        Self { level, cause, unit: Some(unit), by_block: None }
+        let by_lane = level == Level::Thread;
+        Self { level, cause, unit: Some(unit), by_lane, ..Self::default() }
     }
 
     /// What follows from both.
     pub(super) fn and(self, other: Self) -> Self {
         let worse = if other.level > self.level { other } else { self };
-        Self { unit: None, by_block: self.by_block.or(other.by_block), ..worse }
+        Self {
+            unit: None,
+            by_block: self.by_block.or(other.by_block),
+            by_lane: self.by_lane || other.by_lane,
+            by_election: self.by_election || other.by_election,
+            ..worse
+        }
+    }
+
+    /// It is the number of the thread, divided by this, if that is known.
+    pub(super) fn counting(self, unit: Option<u32>) -> Self {
+        Self { unit, ..self }
     }
 
     /// What holds whichever of the two it is.
@@ -106,7 +127,8 @@ impl Facts {
         for (&local, &fact) in &other.values {
             let known = self.values.get(&local).copied();
             let joined = known.map_or(fact, |known| known.or(fact));
-            let of = |fact: Fact| (fact.level, fact.unit, fact.by_block.is_some());
+            let of =
+                |fact: Fact| (fact.level, fact.unit, fact.by_block.is_some(), fact.by_lane, fact.by_election);
             let is_same = known.is_some_and(|known| of(known) == of(joined));
             is_news |= !is_same;
             self.values.insert(local, joined);
@@ -272,5 +294,6 @@ fn turned(op: BinaryOp) -> BinaryOp {
 /// The fact with a level that is known to be no worse than this.
 fn limited(fact: Fact, level: Level) -> Fact {
     let level = fact.level.min(level);
-    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None, ..fact }
+    let by_lane = fact.by_lane && level == Level::Thread;
+    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None, by_lane, ..fact }
 }

@@ -39,6 +39,8 @@ pub(super) struct Reach {
     parted: QuickSet<StmtId>,
     /// Whether some threads of a warp may wait where others do not come.
     waits_apart: bool,
+    /// Where the number of the elected thread makes a difference, or may.
+    numbered: Option<Span>,
     /// The meetings of the grid that blocks may come to differently, and what makes them.
     by_block: QuickMap<StmtId, Span>,
 }
@@ -64,6 +66,11 @@ impl Reach {
     /// elsewhere.
     pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
         !self.waits_apart && !self.parted.contains(&stmt)
+    }
+
+    /// Where the number of the elected thread makes a difference, or may.
+    pub(super) fn numbered(&self) -> Option<Span> {
+        self.numbered
     }
 
     /// What may bring a block to a meeting of the grid that does not bring others.
@@ -251,10 +258,9 @@ impl Walk<'_> {
     /// A local has a value that was computed here. Those that are not here keep what they had.
     fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
         let here = self.here();
-        let by_block = fact.by_block.or(here.by_block);
-        let mut fact = if here.level > fact.level { here } else { fact };
-        fact.by_block = by_block;
-        self.facts.set(local, fact, is_whole);
+        // Where all threads come, the value is the thread's own number still.
+        let unit = fact.unit.filter(|_| here.level <= fact.level);
+        self.facts.set(local, fact.and(here).counting(unit), is_whole);
     }
 
     /// Blocks of which each thread takes one.
@@ -402,7 +408,8 @@ impl Walk<'_> {
         let mut head = self.facts.clone();
         loop {
             let level = |walk: &Self| {
-                walk.left.get(&behind).map(|left| (left.who.level, left.who.by_block.is_some()))
+                let of = |who: Fact| (who.level, who.by_block.is_some(), who.by_lane, who.by_election);
+                walk.left.get(&behind).map(|left| of(left.who))
             };
             let before = level(self);
             turn(self);
@@ -435,6 +442,11 @@ impl Walk<'_> {
 
     /// Notes whether all threads of a warp, or of the grid, come to a statement alike.
     fn note_reach(&mut self, stmt: &Stmt) {
+        let operands = visit::operands(&stmt.kind);
+        let all = self.here().and(self.facts.of_all(&operands));
+        if all.by_lane && all.by_election {
+            self.reach.numbered.get_or_insert(stmt.origin.span);
+        }
         self.reach.waits_apart |= waits(&stmt.kind) && self.here().level > Level::Warp;
         if is_of_warp(&stmt.kind) {
             if self.here().level > Level::Warp {

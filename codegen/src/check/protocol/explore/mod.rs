@@ -192,9 +192,14 @@ impl Exploration {
             if !self.doubts.is_empty() {
                 return None;
             }
-            let Some(all) = self.elections.all(&input) else {
-                self.doubt(Doubt { why: Why::Elected, span: kernel.kernel().span });
-                return None;
+            let elections = self.elections.all(&input).ok_or(kernel.kernel().span);
+            let elections = elections.and_then(|all| input.code.slice.numbered().map_or(Ok(all), Err));
+            let all = match elections {
+                Ok(all) => all,
+                Err(span) => {
+                    self.doubt(Doubt { why: Why::Elected, span });
+                    return None;
+                }
             };
             next = all.into_iter().find(|elected| !followed.contains(elected));
         }
