@@ -7,7 +7,8 @@
 use crate::diag::Sink;
 use crate::diag::mistake::PlainPoll;
 use crate::ir::{
-    Atomic, AtomicAccess, Block, Expr, ExprKind, Kernel, Label, LocalId, Span, Stmt, StmtKind, Sync, visit,
+    Atomic, AtomicAccess, AtomicOp, Block, Expr, ExprKind, Kernel, Label, LocalId, Span, Stmt, StmtKind,
+    Sync, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -47,11 +48,12 @@ enum Poll<'k> {
     Strong,
 }
 
-/// Whether an access gives what is in memory, and does not change it.
-fn only_reads(atomic: &Atomic) -> bool {
+/// Whether an access that is repeated gives the same until another thread writes.
+fn waits_for_others(atomic: &Atomic) -> bool {
     match &atomic.access {
         AtomicAccess::Load { .. } | AtomicAccess::CompareExchange { .. } => true,
-        AtomicAccess::Update { value, .. } => value.as_int() == Some(0),
+        // What a sum comes to does not depend on others alone.
+        AtomicAccess::Update { op, value, .. } => *op != AtomicOp::Add || value.as_int() == Some(0),
         AtomicAccess::Store { .. } | AtomicAccess::AddVector { .. } => false,
     }
 }
@@ -78,6 +80,10 @@ struct Turn<'k> {
     of_turn: QuickSet<LocalId>,
     /// Locals that were read or written so far.
     met: QuickSet<LocalId>,
+    /// Whether anything happens that others notice.
+    is_noticed: bool,
+    /// Whether anything is read with an order.
+    has_strong: bool,
 }
 
 /// A statement that gives a local its value.
@@ -87,16 +93,16 @@ struct Given<'k> {
 }
 
 impl<'k> Turn<'k> {
-    /// Of a loop without a counter in which nothing happens that others notice.
+    /// Of a loop without a counter.
     fn of(stmt: &'k Stmt) -> Option<Self> {
         let mut turn = Self::default();
         match &stmt.kind {
-            StmtKind::Loop { label, body } => turn.block(body, *label, &[])?,
+            StmtKind::Loop { label, body } => turn.block(body, *label, &[]),
             StmtKind::While { label, header, condition, body } => {
-                turn.block(header, *label, &[])?;
+                turn.block(header, *label, &[]);
                 turn.read(condition);
                 turn.ends.push(condition);
-                turn.block(body, *label, &[])?;
+                turn.block(body, *label, &[]);
             }
             _ => return None,
         }
@@ -107,12 +113,11 @@ impl<'k> Turn<'k> {
         self.met.extend(locals(expr));
     }
 
-    fn block(&mut self, block: &'k Block, own: Label, conditions: &[&'k Expr]) -> Option<()> {
-        block.stmts.iter().try_for_each(|stmt| self.stmt(stmt, own, conditions))
+    fn block(&mut self, block: &'k Block, own: Label, conditions: &[&'k Expr]) {
+        block.stmts.iter().for_each(|stmt| self.stmt(stmt, own, conditions));
     }
 
-    /// Notes a statement; none if others may notice it.
-    fn stmt(&mut self, stmt: &'k Stmt, own: Label, conditions: &[&'k Expr]) -> Option<()> {
+    fn stmt(&mut self, stmt: &'k Stmt, own: Label, conditions: &[&'k Expr]) {
         visit::operands(&stmt.kind).into_iter().for_each(|operand| self.read(operand));
         let under = |condition: &'k Expr| conditions.iter().copied().chain([condition]).collect::<Vec<_>>();
         match &stmt.kind {
@@ -122,30 +127,31 @@ impl<'k> Turn<'k> {
             | StmtKind::TileGet { dest, .. }
             | StmtKind::Warp { dest, .. }
             | StmtKind::ElectOne { dest } => self.give(*dest, stmt, conditions, true),
-            StmtKind::Atomic(atomic) if only_reads(atomic) => {
+            StmtKind::Atomic(atomic) if waits_for_others(atomic) => {
+                self.has_strong = true;
                 atomic.dest().into_iter().for_each(|dest| self.give(dest, stmt, conditions, true));
             }
             StmtKind::If { condition, then, otherwise } => {
                 let conditions = under(condition);
-                self.block(then, own, &conditions)?;
-                self.block(otherwise, own, &conditions)?;
+                self.block(then, own, &conditions);
+                self.block(otherwise, own, &conditions);
             }
             StmtKind::Match { value, arms, otherwise } => {
                 let conditions = under(value);
-                arms.iter().try_for_each(|arm| self.block(&arm.body, own, &conditions))?;
-                self.block(otherwise, own, &conditions)?;
+                arms.iter().for_each(|arm| self.block(&arm.body, own, &conditions));
+                self.block(otherwise, own, &conditions);
             }
             StmtKind::For(inner) => {
                 self.give(inner.variable, stmt, conditions, true);
                 self.of_turn.insert(inner.variable);
-                self.block(&inner.body, own, conditions)?;
+                self.block(&inner.body, own, conditions);
             }
             StmtKind::Labelled { body, .. } | StmtKind::Loop { body, .. } => {
-                self.block(body, own, conditions)?;
+                self.block(body, own, conditions);
             }
             StmtKind::While { header, condition, body, .. } => {
-                self.block(header, own, conditions)?;
-                self.block(body, own, &under(condition))?;
+                self.block(header, own, conditions);
+                self.block(body, own, &under(condition));
             }
             // One that leaves an inner loop is taken to leave this one as well.
             StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.ends.extend(conditions),
@@ -155,9 +161,8 @@ impl<'k> Turn<'k> {
             | StmtKind::Trap
             | StmtKind::Fence(_)
             | StmtKind::Sync(Sync::Warp) => {}
-            _ => return None,
+            _ => self.is_noticed = true,
         }
-        Some(())
     }
 
     fn give(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
@@ -191,7 +196,16 @@ impl<'k> Turn<'k> {
                     .for_each(|expr| open.extend(locals(expr)));
             }
         }
-        if is_strong { Some(Poll::Strong) } else { plain.map(Poll::Plain) }
+        if is_strong {
+            return Some(Poll::Strong);
+        }
+        let plain = plain?;
+        if !self.is_noticed {
+            return Some(Poll::Plain(plain));
+        }
+        // Others may have told what one of them has read.
+        let is_told = self.has_strong || matches!(plain.kind, StmtKind::GlobalGet { .. });
+        is_told.then_some(Poll::Strong)
     }
 
     /// Whether a local's value is computed from that of another, or under conditions on it.

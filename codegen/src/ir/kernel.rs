@@ -198,7 +198,7 @@ pub struct SharedVar {
 }
 
 /// Counts [`Kernel::params`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId(pub u32);
 
 /// Counts [`Kernel::locals`].

@@ -2,8 +2,9 @@
 
 use tma_model::sync::{Access, AccessKind, Proxy};
 
+use super::finding::Why;
 use super::run::{Run, Step};
-use crate::ir::{Atomic, AtomicPlace, Stmt};
+use crate::ir::{Atomic, AtomicPlace, Expr, MemoryScope, Stmt, Type};
 
 impl Run<'_, '_> {
     /// A strong access does not race with its like. What it reads may be anything, and what it
@@ -11,6 +12,11 @@ impl Run<'_, '_> {
     pub(super) fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> Step {
         let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
         let access = Access { proxy: Proxy::Generic, kind, strong: true };
+        // Whether others than the block's own threads take part is not followed.
+        let is_remote = |array: &Expr| matches!(array.ty, Type::Remote(_));
+        if atomic.scope == MemoryScope::Block && atomic.shared().is_none_or(is_remote) {
+            self.doubt(Why::Atomics, stmt.origin.span);
+        }
         if let AtomicPlace::Global(param) = atomic.place {
             self.global_access(stmt, param, (&atomic.index, 1), access)?;
         }

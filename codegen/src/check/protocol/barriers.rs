@@ -143,6 +143,11 @@ impl Run<'_, '_> {
             })
         });
         let Some(lanes) = lanes else { return Err(self.unknown(Why::Operand, parity.span)) };
+        if let Some(all) = self.numbers(parity).and_then(|lanes| lanes.uniform())
+            && self.facts.range(self.terms, all).1 > 1
+        {
+            self.doubt(Why::Undefined, parity.span);
+        }
         let term = self.uniform(&lanes)?;
         let number = self.facts.number(self.terms, term);
         number.map(|number| number == 1).ok_or_else(|| self.unknown(Why::Operand, parity.span))

@@ -52,8 +52,17 @@ impl Run<'_, '_> {
         self.alone()?;
         let moved = self.input.kernel.kernel().param(copy.map.param).ty.moved().cloned();
         let Some(moved) = moved else { return Ok(Flow::Next) };
+        // PTX ISA, "Tensormap proxy": a map in memory is acquired by the thread that uses it.
+        if matches!(self.input.kernel.kernel().param(copy.map.param).ty, Type::Maps(_))
+            && !self.me().acquired.contains(&copy.map.param)
+            && !matches!(copy.kind, CopyKind::Prefetch)
+        {
+            self.doubt(Why::Maps, stmt.origin.span);
+        }
         let coordinates = copy.map.index.iter().chain(&copy.at).map(|at| self.numbers(at)?.uniform());
-        let global = coordinates.collect::<Option<Vec<_>>>().map_or(Whereabouts::Anywhere, Whereabouts::Box);
+        let coordinates = coordinates.collect::<Option<Vec<_>>>();
+        let global =
+            coordinates.map_or(Whereabouts::Anywhere, |all| Whereabouts::Box(all, moved.extents.clone()));
         self.copy_global(stmt, copy.map.param, &copy.kind, global)?;
         match &copy.kind {
             CopyKind::Load { to, barrier, multicast } => {

@@ -4,6 +4,7 @@ use super::code::Op;
 use super::finding::{Act, Detail, Found, Party, Rule};
 use super::memory::Site;
 use super::run::{Run, Stop};
+use super::state::Agent;
 use super::value::Value;
 use crate::ir::{BarrierOp, Stmt, StmtKind, Sync};
 
@@ -12,6 +13,13 @@ const MOST_OTHERS: usize = 3;
 
 /// Why nothing goes on.
 pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
+    let traps = |agent: &Agent| {
+        let is_trap = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Trap);
+        !agent.is_done && matches!(run.input.code.step(agent.at).op, Op::Do(stmt) if is_trap(stmt))
+    };
+    if run.agents.iter().any(traps) {
+        return Stop::Over;
+    }
     let mut waits = vec![];
     for agent in 0..run.agents.len() {
         if run.agents[agent].is_done {

@@ -11,6 +11,7 @@ use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
 use super::memory::region::{Overlap, Region, element_offsets};
 use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
+use super::slice::Slice;
 use super::state::Agent;
 use super::term::Symbol;
 use super::value::Value;
@@ -87,11 +88,23 @@ impl<'k> Run<'_, 'k> {
             StmtKind::NamedBarrierArrive { id, threads } => {
                 return self.named_barrier(stmt, (id, threads), true);
             }
-            StmtKind::SyncGrid { .. } => return self.meet_grid(stmt.id),
+            StmtKind::SyncGrid { counter } => {
+                if Slice::uses_counter(self.input.kernel.kernel(), *counter) {
+                    self.doubt(Why::Grid, stmt.origin.span);
+                }
+                return self.meet_grid(stmt.id);
+            }
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
-            StmtKind::Trap => return Err(Stop::Over),
+            // What others have done until then must be right.
+            StmtKind::Trap => return Ok(Flow::Blocked),
+            StmtKind::AcquireMap { maps, .. } => {
+                self.me_mut().acquired.insert(*maps);
+            }
+            StmtKind::StoreMatrix(store) => {
+                self.touch_global(stmt.id, store.matrix.global, (WRITE, Whereabouts::Anywhere), None)?;
+            }
             StmtKind::PrintTile { tile } => {
                 let (block, at) = self.address(tile)?;
                 if let Type::Tile(ty) = tile.ty.local() {
@@ -110,10 +123,8 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::Leave(_)
             | StmtKind::Return
             | StmtKind::PrefetchMap(_)
-            | StmtKind::AcquireMap { .. }
             | StmtKind::Pack { .. }
             | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => {}
         }
@@ -537,6 +548,13 @@ impl<'k> Run<'_, 'k> {
             let site = Site { agent, stmt: self.last_stmt(), turn: None };
             let ended = Party { site, does: Act::MayHaveEnded };
             return self.found(Rule::BlockGone, (stmt, Act::Visit), vec![ended], Detail::Nothing);
+        }
+        // PTX ISA, "barrier.cluster": whether another block has started is known after a meeting.
+        let past = self.me().view.knows().past();
+        let is_started = |(_, agent): &(usize, &Agent)| past.get(agent.view.epoch().component()) > 0;
+        if !self.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Undefined, span);
         }
         let visit = (self.epoch(), self.site(stmt));
         if let Some(block) = self.blocks.get_mut(block) {

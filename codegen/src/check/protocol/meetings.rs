@@ -40,10 +40,15 @@ impl Run<'_, '_> {
                 self.named(stmt.id, named, false)
             }
             Sync::Cluster => {
-                if self.me().in_cluster.is_none() {
+                if self.me().at_cluster != Some(stmt.id) {
                     self.arrive_in_cluster(stmt.id, true)?;
+                    self.me_mut().at_cluster = Some(stmt.id);
                 }
-                self.wait_in_cluster(stmt.id)
+                let flow = self.wait_in_cluster(stmt.id)?;
+                if flow == Flow::Next {
+                    self.me_mut().at_cluster = None;
+                }
+                Ok(flow)
             }
             Sync::ClusterArrive => self.arrive_in_cluster(stmt.id, false).map(|()| Flow::Next),
             Sync::ClusterWait => self.wait_in_cluster(stmt.id),
@@ -58,7 +63,8 @@ impl Run<'_, '_> {
         arrives_only: bool,
     ) -> Step<Flow> {
         let (id, threads) = (self.small(id)?, self.small(threads)?);
-        if id >= NAMED_BARRIERS || threads == 0 || !threads.is_multiple_of(WARP_THREADS) {
+        // Number 0 is that of `sync_threads`.
+        if id == 0 || id >= NAMED_BARRIERS || threads == 0 || !threads.is_multiple_of(WARP_THREADS) {
             return Err(self.unknown(Why::Undefined, self.span_of(stmt.id)));
         }
         self.named(stmt.id, Named { id, threads: Some(threads), aligned: false }, arrives_only)
@@ -121,10 +127,16 @@ impl Run<'_, '_> {
             return Err(self.split_by_warp());
         }
         let otherwise = meeting.first.filter(|_| meeting.expected != with.threads);
+        // Other warps at another place: PTX wants the block at one, and it works for whole warps.
+        let is_another = with.aligned && meeting.first.is_some_and(|first| first.stmt != stmt);
         let elsewhere = meeting.at_another_place(&warps, (site, with.aligned));
         if let Some(other) = otherwise.or(elsewhere) {
             let other = Party { site: other, does: Act::ComeOtherwise };
             return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
+        }
+        if is_another {
+            let span = super::explain::span_of(self.input, stmt);
+            self.doubts.push(Doubt { why: Why::Undefined, span });
         }
         if with.threads.is_some() && warps.iter().any(|warp| meeting.warps.contains(warp)) {
             return self.found(Rule::Parted, (stmt, Act::ArriveAgain), vec![], Detail::Nothing);
@@ -591,7 +603,10 @@ impl Meeting {
         let mut elsewhere = None;
         for warp in warps {
             match self.places.iter().find(|place| place.warp == *warp) {
-                Some(place) if (aligned || place.aligned) && place.site.stmt != site.stmt => {
+                Some(place)
+                    if (aligned || place.aligned)
+                        && (place.site.stmt, place.site.turn) != (site.stmt, site.turn) =>
+                {
                     elsewhere = Some(place.site);
                 }
                 Some(_) => {}

@@ -167,6 +167,8 @@ impl<'r, 'k> Run<'r, 'k> {
                     stores: Stores::default(),
                     multiplications: 0,
                     failed_polls: 0,
+                    acquired: BTreeSet::new(),
+                    at_cluster: None,
                     meets: Meets::default(),
                     told: None,
                     moves: Moves::default(),

@@ -52,6 +52,21 @@ impl Slice {
         self.reach.is_whole_warp(stmt)
     }
 
+    /// Whether a kernel does more with the counter of its grid's meetings than to meet there.
+    pub(super) fn uses_counter(kernel: &Kernel, counter: ParamId) -> bool {
+        let mut is_used = false;
+        visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            is_used |= match &stmt.kind {
+                StmtKind::GlobalGet { global, .. } | StmtKind::GlobalSet { global, .. } => *global == counter,
+                StmtKind::Atomic(atomic) => matches!(atomic.place, AtomicPlace::Global(at) if at == counter),
+                StmtKind::BulkCopy(copy) => copy.global == counter,
+                StmtKind::StoreMatrix(store) => store.matrix.global == counter,
+                _ => false,
+            };
+        });
+        is_used
+    }
+
     /// Where the number of the elected thread makes a difference, or may.
     pub(super) fn numbered(&self) -> Option<Span> {
         self.reach.numbered()
@@ -126,6 +141,7 @@ impl Slice {
             | StmtKind::Return
             | StmtKind::Trap => true,
             StmtKind::Assert { condition, .. } => is_integral(condition),
+            StmtKind::AcquireMap { .. } => true,
             StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
             StmtKind::Assign { local, .. } => self.needs(*local),
@@ -140,6 +156,7 @@ impl Slice {
                     }
             }
             StmtKind::GlobalSet { global, .. } => self.is_shared_with_copies(*global),
+            StmtKind::StoreMatrix(store) => self.is_shared_with_copies(store.matrix.global),
             // Where a whole warp comes, its threads meet.
             StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
                 self.needs(*dest) || !self.reach.is_whole_warp(stmt.id)
@@ -155,10 +172,8 @@ impl Slice {
             | StmtKind::For(_)
             | StmtKind::Labelled { .. }
             | StmtKind::PrefetchMap(_)
-            | StmtKind::AcquireMap { .. }
             | StmtKind::Pack { .. }
             | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => false,
         }
@@ -328,6 +343,8 @@ fn shared_with_copies(kernel: &Kernel) -> QuickSet<ParamId> {
             by_threads[0].insert(*global);
         } else if let StmtKind::GlobalSet { global, .. } = &stmt.kind {
             by_threads[1].insert(*global);
+        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
+            by_threads[1].insert(store.matrix.global);
         } else if let StmtKind::Atomic(atomic) = &stmt.kind
             && let AtomicPlace::Global(global) = atomic.place
         {

@@ -1,6 +1,6 @@
 //! The state of a run: groups of threads, blocks, barriers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use tma_model::sync::{
@@ -11,7 +11,7 @@ use super::finding::BarrierState;
 use super::memory::{Memory, Site};
 use super::term::Term;
 use super::value::Value;
-use crate::ir::{MatchOp, Scalar, ShuffleOp, StmtId, VoteOp, WarpOp, WarpReduceOp};
+use crate::ir::{MatchOp, ParamId, Scalar, ShuffleOp, StmtId, VoteOp, WarpOp, WarpReduceOp};
 
 /// Threads of a block that take the same way.
 #[derive(Clone, Debug)]
@@ -37,11 +37,15 @@ pub(super) struct Agent {
     pub(super) told: Option<Knowledge>,
     /// For which locals each loop's turns have made a difference, and what all were at the last.
     pub(super) moves: Moves,
+    /// Where it has come to the cluster's barrier, and waits.
+    pub(super) at_cluster: Option<StmtId>,
     /// The round of the cluster's barrier that it has arrived in.
     pub(super) in_cluster: Option<u32>,
     pub(super) stores: Stores,
     /// Multiplications that it has issued.
     pub(super) multiplications: u32,
+    /// The maps in memory of which it has acquired any.
+    pub(super) acquired: BTreeSet<ParamId>,
     /// How often a poll has failed since it did anything else.
     pub(super) failed_polls: u32,
 }

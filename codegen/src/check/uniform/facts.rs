@@ -32,6 +32,8 @@ pub(super) struct Fact {
     pub(super) by_lane: bool,
     /// Whether it depends on which thread is elected.
     pub(super) by_election: bool,
+    /// Whether it was read where the kernel writes, so that threads may read different values.
+    pub(super) by_memory: bool,
 }
 
 impl Fact {
@@ -42,7 +44,15 @@ impl Fact {
             Difference::Lane | Difference::Thread => (level == Level::Thread, false),
             _ => (false, false),
         };
-        Self { level, cause: Some((what, span)), unit: None, by_block: None, by_lane, by_election }
+        Self {
+            level,
+            cause: Some((what, span)),
+            unit: None,
+            by_block: None,
+            by_lane,
+            by_election,
+            by_memory: false,
+        }
     }
 
     /// The same for all threads of a block, and another in another block.
@@ -71,6 +81,7 @@ impl Fact {
             by_block: self.by_block.or(other.by_block),
             by_lane: self.by_lane || other.by_lane,
             by_election: self.by_election || other.by_election,
+            by_memory: self.by_memory || other.by_memory,
             ..worse
         }
     }
@@ -127,8 +138,14 @@ impl Facts {
         for (&local, &fact) in &other.values {
             let known = self.values.get(&local).copied();
             let joined = known.map_or(fact, |known| known.or(fact));
-            let of =
-                |fact: Fact| (fact.level, fact.unit, fact.by_block.is_some(), fact.by_lane, fact.by_election);
+            let of = |fact: Fact| {
+                (
+                    fact.level,
+                    fact.unit,
+                    fact.by_block.is_some(),
+                    [fact.by_lane, fact.by_election, fact.by_memory],
+                )
+            };
             let is_same = known.is_some_and(|known| of(known) == of(joined));
             is_news |= !is_same;
             self.values.insert(local, joined);
@@ -148,6 +165,10 @@ impl Facts {
             // The elements of these are those of each thread.
             ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(_)) => {
                 Fact::differs(Level::Thread, Difference::Elements, expr.span).in_blocks(expr.span)
+            }
+            // A byte does not hold the number of a thread.
+            ExprKind::Cast(a) if expr.ty.as_scalar().is_some_and(|scalar| scalar.bytes() < 2) => {
+                Fact { unit: None, ..self.of(a) }
             }
             ExprKind::Cast(a) => self.of(a),
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b),

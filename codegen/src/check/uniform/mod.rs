@@ -327,7 +327,9 @@ impl Walk<'_> {
             StmtKind::GlobalGet { dest, global, index } => {
                 let read = self.facts.of_all(&[index]);
                 // What the kernel itself writes may have changed between the reads of two blocks.
-                let read = if self.kernel.param(*global).written { read.in_blocks(span) } else { read };
+                let is_written = self.kernel.param(*global).written;
+                let mut read = if is_written { read.in_blocks(span) } else { read };
+                read.by_memory |= is_written;
                 self.set(*dest, read, true);
             }
             StmtKind::Atomic(atomic) => {
@@ -408,7 +410,9 @@ impl Walk<'_> {
         let mut head = self.facts.clone();
         loop {
             let level = |walk: &Self| {
-                let of = |who: Fact| (who.level, who.by_block.is_some(), who.by_lane, who.by_election);
+                let of = |who: Fact| {
+                    (who.level, who.by_block.is_some(), [who.by_lane, who.by_election, who.by_memory])
+                };
                 walk.left.get(&behind).map(|left| of(left.who))
             };
             let before = level(self);
@@ -447,9 +451,10 @@ impl Walk<'_> {
         if all.by_lane && all.by_election {
             self.reach.numbered.get_or_insert(stmt.origin.span);
         }
-        self.reach.waits_apart |= waits(&stmt.kind) && self.here().level > Level::Warp;
+        let is_apart = self.here().level > Level::Warp || self.here().by_memory;
+        self.reach.waits_apart |= waits(&stmt.kind) && is_apart;
         if is_of_warp(&stmt.kind) {
-            if self.here().level > Level::Warp {
+            if self.here().level > Level::Warp || self.here().by_memory {
                 self.reach.parted.insert(stmt.id);
             }
         } else if let StmtKind::SyncGrid { .. } = stmt.kind {

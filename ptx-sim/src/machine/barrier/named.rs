@@ -1,5 +1,7 @@
 //! The named barriers of a block: `bar` and `barrier`.
 
+use std::collections::VecDeque;
+
 use tma_model::limits;
 use tma_model::sync::{Knowledge, Releases};
 
@@ -23,9 +25,20 @@ pub(in crate::machine) struct NamedBarrier {
     warps: Vec<(WarpIndex, Actor)>,
     releases: Releases,
     votes: Votes,
-    /// What the last round released, and how it voted.
+    /// How many threads wait for the end of the round.
+    waiting: u32,
+    /// The rounds that have ended, and that threads have yet to leave.
+    ended: VecDeque<Round>,
+}
+
+/// A round that has ended: who waited for it learns what came to it, and nothing of later rounds.
+#[derive(Debug)]
+struct Round {
+    number: u64,
     released: Knowledge,
-    result: Votes,
+    votes: Votes,
+    /// How many threads have yet to leave.
+    waiting: u32,
 }
 
 /// Threads that do not come to a barrier as others do.
@@ -77,11 +90,14 @@ impl NamedBarrier {
             return None;
         }
         let missing = self.expected.is_none() && arrived < threads;
+        let released = std::mem::take(&mut self.releases).join();
+        let (votes, waiting) = (std::mem::take(&mut self.votes), std::mem::take(&mut self.waiting));
+        if waiting > 0 {
+            self.ended.push_back(Round { number: self.round, released, votes, waiting });
+        }
         self.round += 1;
         (self.arrived, self.expected, self.first) = (0, None, None);
         self.warps.clear();
-        self.released = self.releases.join();
-        self.result = std::mem::take(&mut self.votes);
         missing.then_some(Divergence::Gone { first, gone: threads.saturating_sub(arrived) })
     }
 }
@@ -105,6 +121,7 @@ impl Barriers {
         order.release(who, &mut barrier.releases);
         let round = barrier.round;
         let [elsewhere, otherwise] = barrier.arrive(actor, with);
+        barrier.waiting += u32::from(!with.arrive_only);
         let divergences = [elsewhere, otherwise, barrier.end_if_due(live, threads)];
         if with.arrive_only {
             return (Poll::Ready, divergences);
@@ -114,14 +131,19 @@ impl Barriers {
     }
 
     fn leave(&mut self, who: ThreadId, id: BarrierId, round: u64, order: &mut HappensBefore) -> Poll {
-        let barrier = &self.named[who.block][id.index()];
+        let barrier = &mut self.named[who.block][id.index()];
         debug_assert!(barrier.round >= round, "rounds do not go back");
-        if barrier.round <= round {
+        let Some(place) = barrier.ended.iter().position(|ended| ended.number == round) else {
             return Poll::Blocked;
-        }
-        order.acquire(who, &barrier.released);
+        };
+        let ended = &mut barrier.ended[place];
+        order.acquire(who, &ended.released);
         let waits = &mut self.waits[who];
-        (waits.votes, waits.named) = (barrier.result, None);
+        (waits.votes, waits.named) = (ended.votes, None);
+        ended.waiting -= 1;
+        if ended.waiting == 0 {
+            barrier.ended.remove(place);
+        }
         Poll::Ready
     }
 

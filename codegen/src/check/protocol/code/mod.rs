@@ -5,8 +5,8 @@ mod polls;
 
 use super::slice::Slice;
 use crate::ir::{
-    BarrierOp, Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind, Until,
-    visit,
+    BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind,
+    Until, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -126,8 +126,11 @@ impl<'k> Steps<'k> {
         }
         let Flat { slice, steps, polls, counters, .. } = flat;
         let (mut trusted, mut acquires) = (QuickSet::default(), false);
+        let (mut has_atomics, mut has_fences) = (false, false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             acquires |= matches!(&stmt.kind, StmtKind::Atomic(atomic) if atomic.order.acquires());
+            has_atomics |= matches!(stmt.kind, StmtKind::Atomic(_));
+            has_fences |= matches!(stmt.kind, StmtKind::Fence(Fence::Memory));
             if kernel.is_trusted(stmt.origin) {
                 trusted.insert(stmt.id);
             }
@@ -155,7 +158,8 @@ impl<'k> Steps<'k> {
             silent,
             trusted,
             invalidates,
-            acquires,
+            // A fence behind a relaxed read acquires as well.
+            acquires: acquires || has_atomics && has_fences,
         }
     }
 

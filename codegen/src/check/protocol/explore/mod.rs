@@ -399,6 +399,11 @@ impl Exploration {
             self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
             return None;
         }
+        // What is not followed may order the two.
+        if input.code.acquires && found.rule.is_of_order() {
+            self.doubt(Doubt { why: Why::Atomics, span });
+            return None;
+        }
         let (numbers, trials) = launch::find(terms, facts, input.cluster);
         self.left.take_up_to(trials / TRIALS_OF_A_STEP);
         let Some(numbers) = numbers else {

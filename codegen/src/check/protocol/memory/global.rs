@@ -17,8 +17,8 @@ use crate::ir::ParamId;
 pub(in crate::check::protocol) enum Whereabouts {
     /// So many elements from an index on, of each thread.
     Elements(Lanes<Term>, Option<u32>),
-    /// The box at these coordinates.
-    Box(Vec<Term>),
+    /// The box at these coordinates, of these extents.
+    Box(Vec<Term>, Vec<u32>),
     /// Not known.
     Anywhere,
 }
@@ -70,7 +70,10 @@ pub(in crate::check::protocol) fn access(
         }
     }
     let is_same = |old: &&mut GlobalRecord| {
-        old.site.stmt == new.site.stmt && old.site.agent == new.site.agent && old.access == new.access
+        old.site.stmt == new.site.stmt
+            && old.site.agent == new.site.agent
+            && old.access == new.access
+            && old.step.component() == new.step.component()
     };
     match records.iter_mut().find(is_same) {
         // Another turn of a loop: of all that it has accessed, the last step is the one to wait for.
@@ -103,14 +106,25 @@ fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {
             }
             found
         }
-        // Boxes at other coordinates are taken to be apart.
-        (Whereabouts::Box(one), Whereabouts::Box(other)) if one == other => Overlap::Yes,
-        (Whereabouts::Box(_), Whereabouts::Box(_) | Whereabouts::Anywhere)
-        | (Whereabouts::Anywhere, Whereabouts::Box(_)) => Overlap::No,
-        (Whereabouts::Elements(..), _) | (Whereabouts::Anywhere, _) | (_, Whereabouts::Elements(..)) => {
-            Overlap::Maybe
-        }
+        (Whereabouts::Box(one, extents), Whereabouts::Box(other, _)) => boxes(terms, (one, other), extents),
+        (Whereabouts::Elements(..) | Whereabouts::Box(..), _) | (Whereabouts::Anywhere, _) => Overlap::Maybe,
     }
+}
+
+/// Whether two boxes of these extents have an element in common. Boxes at coordinates of which no
+/// difference is known are taken to be apart.
+fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Overlap {
+    if one == other {
+        return Overlap::Yes;
+    }
+    // Where a map is one of several, that comes first, and has no extent.
+    let extents =
+        std::iter::repeat_n(1, one.len().saturating_sub(extents.len())).chain(extents.iter().copied());
+    let beside = one.iter().zip(other).zip(extents).all(|((&one, &other), extent)| {
+        let known = terms.int(one).zip(terms.int(other));
+        one == other || known.is_some_and(|(one, other)| (one - other).abs() < i128::from(extent))
+    });
+    if beside { Overlap::Yes } else { Overlap::No }
 }
 
 /// Whether two ranges of elements have one in common.

@@ -279,7 +279,7 @@ fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
             to.number(length.unwrap_or(u32::MAX));
             walk_terms(lanes, to);
         }
-        Whereabouts::Box(all) => all.iter().for_each(|term| to.term(*term)),
+        Whereabouts::Box(all, _) => all.iter().for_each(|term| to.term(*term)),
         Whereabouts::Anywhere => to.number(u32::MAX),
     }
 }
@@ -302,11 +302,16 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
         in_cluster,
         stores,
         multiplications,
+        acquired,
+        at_cluster,
         failed_polls,
     } = agent;
     to.number(*at as u32);
     to.number(u32::from(*is_done) | u32::from(inside.is_some()) << 1 | u32::from(in_cluster.is_some()) << 2);
     to.number(*failed_polls);
+    to.number(at_cluster.map_or(u32::MAX, |stmt| stmt.0));
+    to.number(acquired.len() as u32);
+    acquired.iter().for_each(|param| to.number(param.0));
     if *is_done {
         return;
     }

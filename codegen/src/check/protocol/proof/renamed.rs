@@ -121,7 +121,7 @@ pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, 
     for record in &mut run.globals {
         match &mut record.at {
             Whereabouts::Elements(lanes, _) => replace_lanes(lanes, terms, f),
-            Whereabouts::Box(all) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
+            Whereabouts::Box(all, _) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
             Whereabouts::Anywhere => {}
         }
     }

@@ -105,6 +105,23 @@ pub(crate) enum ProtocolRule {
     Parted,
 }
 
+impl ProtocolRule {
+    /// Whether it is broken because nothing orders two steps.
+    pub(crate) const fn is_of_order(self) -> bool {
+        match self {
+            Self::Count
+            | Self::Race
+            | Self::ReadBeforeWait
+            | Self::Refill
+            | Self::Fence
+            | Self::NotVisible
+            | Self::Overrun
+            | Self::BlockGone => true,
+            Self::Deadlock | Self::Bytes | Self::Leak | Self::Parted => false,
+        }
+    }
+}
+
 /// A shared variable, as the source names it.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
