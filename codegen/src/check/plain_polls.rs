@@ -19,10 +19,12 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             && !kernel.is_trusted(stmt.origin)
             && !kernel.is_trusted(read.origin)
         {
-            let (name, is_shared) = match &read.kind {
-                StmtKind::GlobalGet { global, .. } => (kernel.param(*global).name.clone(), false),
-                StmtKind::SharedGet { array, .. } => (shared_name(kernel, array), true),
-                _ => return,
+            let (name, is_shared) = if let StmtKind::GlobalGet { global, .. } = &read.kind {
+                (kernel.param(*global).name.clone(), false)
+            } else if let StmtKind::SharedGet { array, .. } = &read.kind {
+                (shared_name(kernel, array), true)
+            } else {
+                return;
             };
             sink.error(PlainPoll { name, is_shared, repeated: stmt.origin.span }, read.origin.span);
         }
@@ -96,15 +98,15 @@ impl<'k> Turn<'k> {
     /// Of a loop without a counter.
     fn of(stmt: &'k Stmt) -> Option<Self> {
         let mut turn = Self::default();
-        match &stmt.kind {
-            StmtKind::Loop { label, body } => turn.block(body, *label, &[]),
-            StmtKind::While { label, header, condition, body } => {
-                turn.block(header, *label, &[]);
-                turn.read(condition);
-                turn.ends.push(condition);
-                turn.block(body, *label, &[]);
-            }
-            _ => return None,
+        if let StmtKind::Loop { label, body } = &stmt.kind {
+            turn.block(body, *label, &[]);
+        } else if let StmtKind::While { label, header, condition, body } = &stmt.kind {
+            turn.block(header, *label, &[]);
+            turn.read(condition);
+            turn.ends.push(condition);
+            turn.block(body, *label, &[]);
+        } else {
+            return None;
         }
         Some(turn)
     }
@@ -161,7 +163,37 @@ impl<'k> Turn<'k> {
             | StmtKind::Trap
             | StmtKind::Fence(_)
             | StmtKind::Sync(Sync::Warp) => {}
-            _ => self.is_noticed = true,
+            StmtKind::TileSet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::Atomic(_)
+            | StmtKind::TileCopy(_)
+            | StmtKind::BulkCopy(_)
+            | StmtKind::RemoteCopy(_)
+            | StmtKind::PrefetchMap(_)
+            | StmtKind::Barrier { .. }
+            | StmtKind::EditMap { .. }
+            | StmtKind::AcquireMap { .. }
+            | StmtKind::BulkCommitGroup
+            | StmtKind::BulkWaitGroup { .. }
+            | StmtKind::Mma(_)
+            | StmtKind::MmaWait { .. }
+            | StmtKind::Pack { .. }
+            | StmtKind::StoreAccumulator { .. }
+            | StmtKind::CheckMatrix(_)
+            | StmtKind::StoreMatrix(_)
+            | StmtKind::ReduceRows { .. }
+            | StmtKind::LoadFragment(_)
+            | StmtKind::MmaSync(_)
+            | StmtKind::StoreWarp(_)
+            | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::Sync(_)
+            | StmtKind::NamedBarrierSync { .. }
+            | StmtKind::NamedBarrierArrive { .. }
+            | StmtKind::SyncGrid { .. }
+            | StmtKind::GridDependency(_)
+            | StmtKind::Printf { .. }
+            | StmtKind::PrintTile { .. } => self.is_noticed = true,
         }
     }
 

@@ -56,13 +56,7 @@ impl Slice {
     pub(super) fn uses_counter(kernel: &Kernel, counter: ParamId) -> bool {
         let mut is_used = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            is_used |= match &stmt.kind {
-                StmtKind::GlobalGet { global, .. } | StmtKind::GlobalSet { global, .. } => *global == counter,
-                StmtKind::Atomic(atomic) => matches!(atomic.place, AtomicPlace::Global(at) if at == counter),
-                StmtKind::BulkCopy(copy) => copy.global == counter,
-                StmtKind::StoreMatrix(store) => store.matrix.global == counter,
-                _ => false,
-            };
+            is_used |= accessed(&stmt.kind) == Some(counter);
         });
         is_used
     }
@@ -320,6 +314,21 @@ impl Slice {
         if let Some(Multicast::Mask(mask)) = multicast {
             self.need(mask);
         }
+    }
+}
+
+/// The slice of global memory that a statement accesses.
+fn accessed(kind: &StmtKind) -> Option<ParamId> {
+    if let StmtKind::GlobalGet { global, .. } | StmtKind::GlobalSet { global, .. } = kind {
+        Some(*global)
+    } else if let StmtKind::Atomic(atomic) = kind {
+        if let AtomicPlace::Global(global) = atomic.place { Some(global) } else { None }
+    } else if let StmtKind::BulkCopy(copy) = kind {
+        Some(copy.global)
+    } else if let StmtKind::StoreMatrix(store) = kind {
+        Some(store.matrix.global)
+    } else {
+        None
     }
 }
 

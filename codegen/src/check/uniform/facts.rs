@@ -42,7 +42,11 @@ impl Fact {
         let (by_lane, by_election) = match what {
             Difference::Elected => (false, true),
             Difference::Lane | Difference::Thread => (level == Level::Thread, false),
-            _ => (false, false),
+            Difference::Warp
+            | Difference::Atomic
+            | Difference::Elements
+            | Difference::Lanes
+            | Difference::Asked => (false, false),
         };
         Self {
             level,

@@ -136,13 +136,8 @@ fn elements(
     if from == to {
         return Overlap::Yes;
     }
-    let (first, second) = match (terms.int(from), terms.int(to)) {
-        (Some(first), Some(second)) => (first, second),
-        _ => return Overlap::Maybe,
-    };
-    let (length, others) = match (length, others) {
-        (Some(length), Some(others)) => (i128::from(length), i128::from(others)),
-        (None, _) | (_, None) => return Overlap::Maybe,
-    };
+    let Some((first, second)) = terms.int(from).zip(terms.int(to)) else { return Overlap::Maybe };
+    let Some((length, others)) = length.zip(others) else { return Overlap::Maybe };
+    let (length, others) = (i128::from(length), i128::from(others));
     if first < second + others && second < first + length { Overlap::Yes } else { Overlap::No }
 }

@@ -184,10 +184,9 @@ impl Region {
     pub(in crate::check::protocol) fn bytes(&self) -> Option<Vec<Range<u32>>> {
         match self {
             Self::All(ranges) => Some(ranges.to_vec()),
-            Self::Each(Lanes::Same(at), bytes) => Some(vec![*at..at + bytes]),
+            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } => Some(vec![self.hull()]),
             Self::Each(Lanes::Each(all), bytes) => Some(all.iter().map(|at| *at..at + bytes).collect()),
             Self::Many(owners) => Some(owners.each().map(|(range, _)| range).collect()),
-            Self::Shared { range, .. } => Some(vec![range.clone()]),
             Self::Some(_) => None,
         }
     }
