@@ -20,7 +20,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             && !kernel.is_trusted(read.origin)
         {
             let (name, is_shared) = if let StmtKind::GlobalGet { global, .. } = &read.kind {
-                (kernel.param(*global).name.clone(), false)
+                (Some(kernel.param(*global).name.clone()), false)
             } else if let StmtKind::SharedGet { array, .. } = &read.kind {
                 (shared_name(kernel, array), true)
             } else {
@@ -61,14 +61,14 @@ fn waits_for_others(atomic: &Atomic) -> bool {
 }
 
 /// The name of a shared variable.
-fn shared_name(kernel: &Kernel, array: &Expr) -> String {
+fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
     let mut name = None;
     visit::within(array, &mut |part| {
         if let ExprKind::Shared(id) = part.kind {
             name = kernel.shared.get(id.0 as usize).map(|var| var.name.clone());
         }
     });
-    name.unwrap_or_else(|| "shared memory".to_owned())
+    name
 }
 
 /// What a turn of a loop does.

@@ -8,11 +8,10 @@
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state`, `choices` | one world: groups that take turns, and what was decided |
 //! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
-//! | `elections` | which lanes `elect_one` picks |
 //! | `memory` | accesses to shared and global memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
-//! | `explore` | all worlds of a kernel, how much is looked at, and what follows |
+//! | `explore` | all worlds and elections of a kernel, how much is looked at, and what follows |
 //! | `repair` | the step that a wrong kernel lacks |
 //! | `outline` | what instances have in common that are right together |
 //!
@@ -27,7 +26,6 @@ mod copies;
 mod deadlock;
 mod decide;
 mod effects;
-mod elections;
 mod explain;
 mod explore;
 mod facts;

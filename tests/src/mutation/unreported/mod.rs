@@ -48,10 +48,19 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 /// Of the kernels of `tma-kernels`, of which some have the names of examples.
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
+const IN_GLOBAL_MEMORY: &str =
+    "The order of what threads do in global memory is not followed, so that no finding is made of it.";
+
 const MISSED: &[Unreported] = &[
     grid_sync("grid_sync_scan", &[7, 8]),
     grid_sync("grid_sync_rounds", &[0, 1]),
     grid_sync("grid_sync_clusters", &[0, 1]),
+    Unreported {
+        kernel: "order_messages",
+        instruction: ("barrier.sync.aligned", &[0]),
+        changes: &[SyncRemoved],
+        reason: IN_GLOBAL_MEMORY,
+    },
     Unreported {
         kernel: "fence_last_block",
         instruction: ("fence.acq_rel", &[0, 1]),
@@ -61,6 +70,12 @@ const MISSED: &[Unreported] = &[
 ];
 
 const HARMLESS: &[Unreported] = &[
+    Unreported {
+        kernel: "order_other_blocks",
+        instruction: ("barrier.cluster.arrive.release", &[0]),
+        changes: &[ClusterArriveRelaxed],
+        reason: "All accesses before and behind it have an order, and do not race with each other.",
+    },
     last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
     last_meeting("remote_announced", &[2], WAITED_FOR),
     copies_alone("remote_announced"),

@@ -1,16 +1,17 @@
 //! All worlds of a kernel: each free decision is taken both ways.
 
 pub(super) mod allowance;
+pub(super) mod elections;
 mod results;
 
 use std::collections::VecDeque;
 
 use self::allowance::{Allowance, MOST_BYTES};
+use self::elections::{Elected, Elections};
 use self::results::{Ended, Outcome, Path, Results, most_stages};
 use super::banks::{Banks, SharedAccess};
 use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
-use super::elections::{Elected, Elections};
 use super::explain;
 use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};

@@ -7,8 +7,8 @@ use crate::ir::Span;
 /// A loop that nothing but a plain read of memory can end.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainPoll {
-    /// What is read.
-    pub(crate) name: String,
+    /// What is read, if it has a name.
+    pub(crate) name: Option<String>,
     /// Whether that is shared memory, and not global.
     pub(crate) is_shared: bool,
     pub(crate) repeated: Span,
@@ -17,8 +17,9 @@ pub(crate) struct PlainPoll {
 impl PlainPoll {
     pub(in crate::diag::mistake) fn text(&self) -> Text {
         let Self { name, is_shared, repeated } = self;
+        let read = name.as_ref().map_or("shared memory".to_owned(), |name| format!("`{name}`"));
         let message = format!(
-            "a loop waits for a plain read of `{name}`: the read may be moved out of the loop, which then never ends"
+            "a loop waits for a plain read of {read}: the read may be moved out of the loop, which then never ends"
         );
         let help = if *is_shared {
             "wait for a `Barrier` that the writer arrives at, or read with an order: \

@@ -7,19 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::groups;
-use super::run::Input;
+use crate::check::protocol::groups;
+use crate::check::protocol::run::Input;
 use crate::limits::WARP_THREADS;
 
 /// The lanes that are elected, by warp; the usual ones where none is given.
-pub(super) type Elected = BTreeMap<u32, u32>;
+pub(in crate::check::protocol) type Elected = BTreeMap<u32, u32>;
 
 /// The most elections that are followed.
 const MOST: usize = 8;
 
 /// What is known of a kernel's elections.
 #[derive(Debug, Default)]
-pub(super) struct Elections {
+pub(in crate::check::protocol) struct Elections {
     /// The warps that elect a thread.
     warps: BTreeSet<u32>,
     /// The threads of a block that are alike.
@@ -28,19 +28,19 @@ pub(super) struct Elections {
 
 impl Elections {
     /// Of a block of so many threads, which are all alike.
-    pub(super) fn of(threads: u32) -> Self {
+    pub(in crate::check::protocol) fn of(threads: u32) -> Self {
         let all: Vec<u32> = (0..threads).collect();
         Self { warps: BTreeSet::new(), alike: vec![Rc::from(all)] }
     }
 
     /// These warps elect a thread, and the kernel tells these threads apart.
-    pub(super) fn note(&mut self, warps: &BTreeSet<u32>, apart: &[Vec<Vec<u32>>]) {
+    pub(in crate::check::protocol) fn note(&mut self, warps: &BTreeSet<u32>, apart: &[Vec<Vec<u32>>]) {
         self.warps.extend(warps);
         apart.iter().for_each(|classes| _ = groups::refine(&mut self.alike, classes));
     }
 
     /// Every kind of election, the usual one first; none if there are too many.
-    pub(super) fn all(&self, input: &Input<'_>) -> Option<Vec<Elected>> {
+    pub(in crate::check::protocol) fn all(&self, input: &Input<'_>) -> Option<Vec<Elected>> {
         let mut all = vec![Elected::new()];
         // What the kernel does with the usual lane for its number shows where another is elected.
         let mut beside = Elected::new();
