@@ -12,6 +12,7 @@ use std::fmt::Write;
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::diag::{Counterexample, Given};
 use tma_codegen::ir::Axis;
+use tma_tests::draw::Draw;
 use tma_tests::mutation::judged::lines_of;
 use tma_tests::replay::Replay;
 
@@ -20,40 +21,18 @@ const PROGRAMS: u64 = 4_000;
 /// In how many orders of threads each that is proved runs.
 const SEEDS: u64 = 16;
 
-/// Numbers at random: xorshift64*, by S. Vigna.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..4).for_each(|_| _ = random.below(2));
-        random
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize) % end
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
-
 /// A kernel that is being written.
 struct Writer {
-    random: Random,
+    draw: Draw,
     warps: usize,
     text: String,
 }
 
 impl Writer {
     fn kernel(seed: u64) -> String {
-        let mut random = Random::new(seed);
-        let warps = 2 + random.below(3);
-        let mut writer = Self { random, warps, text: String::new() };
+        let draw = Draw::new(seed);
+        let warps = 2 + draw.below(3);
+        let mut writer = Self { draw, warps, text: String::new() };
         writer.write();
         writer.text
     }
@@ -61,8 +40,8 @@ impl Writer {
     fn write(&mut self) {
         let threads = self.warps * 32;
         let counts = [1, 2, self.warps, 32, 64, threads];
-        let [first, second] = [(); 2].map(|()| self.random.of(&counts));
-        let global = self.random.of(&["", "fence_proxy_async_global();"]);
+        let [first, second] = [(); 2].map(|()| *self.draw.one_of(&counts));
+        let global = *self.draw.one_of(&["", "fence_proxy_async_global();"]);
         _ = write!(
             self.text,
             "#[tma_kernel(threads = {threads})]
@@ -81,7 +60,7 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
     sync_threads();
 "
         );
-        for _ in 0..2 + self.random.below(7) {
+        for _ in 0..2 + self.draw.below(7) {
             self.item(0);
         }
         self.text += "    out.set(block_idx().x * 128 + thread_idx().x, r);\n}\n";
@@ -89,29 +68,29 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
 
     /// Some statements, often under a condition or in a loop.
     fn item(&mut self, depth: usize) {
-        let guard = match self.random.below(14) {
-            0 => format!("if warp_idx() == {} {{", self.random.below(self.warps)),
+        let guard = match self.draw.below(14) {
+            0 => format!("if warp_idx() == {} {{", self.draw.below(self.warps)),
             1 => "if warp_idx() < 2 {".to_owned(),
             2 => "if lane_idx() < 16 {".to_owned(),
-            3 => format!("if lane_idx() == {} {{", self.random.of(&[0, 5, 19])),
-            4 => format!("if thread_idx().x == {} {{", self.random.of(&[0, 32, 40])),
+            3 => format!("if lane_idx() == {} {{", *self.draw.one_of(&[0, 5, 19])),
+            4 => format!("if thread_idx().x == {} {{", *self.draw.one_of(&[0, 32, 40])),
             5 => "if elect_one() {".to_owned(),
             6 => "if n > 2 {".to_owned(),
-            7 => format!("for turn in 0..{} {{", self.random.of(&["n", "2"])),
+            7 => format!("for turn in 0..{} {{", *self.draw.one_of(&["n", "2"])),
             _ => String::new(),
         };
         if guard.is_empty() || depth == 2 {
             return self.statement();
         }
         _ = writeln!(self.text, "    {guard}");
-        for _ in 0..1 + self.random.below(2) {
+        for _ in 0..1 + self.draw.below(2) {
             self.item(depth + 1);
         }
         self.text += "    }\n";
     }
 
     fn statement(&mut self) {
-        let index = self.random.of(&[
+        let index = *self.draw.one_of(&[
             "thread_idx().x",
             "lane_idx()",
             "127 - thread_idx().x",
@@ -119,11 +98,11 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
             "warp_idx()",
             "lane_idx() + 32",
         ]);
-        let barrier = self.random.of(&["b0", "b1"]);
-        let number = self.random.below(2);
-        let of_warps = 32 * (1 + self.random.below(self.warps));
-        let lane = self.random.of(&["3", "r", "19"]);
-        let text = match self.random.below(34) {
+        let barrier = *self.draw.one_of(&["b0", "b1"]);
+        let number = self.draw.below(2);
+        let of_warps = 32 * (1 + self.draw.below(self.warps));
+        let lane = *self.draw.one_of(&["3", "r", "19"]);
+        let text = match self.draw.below(34) {
             0..3 => "sync_threads();".to_owned(),
             3..5 => "sync_warp();".to_owned(),
             5..8 => format!("named_barrier_sync({}, {of_warps});", number + 1),
@@ -143,7 +122,7 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
             29 => format!("mem.set({index}, r);"),
             30 => format!("r += mem.get({index});"),
             31 => {
-                let read = self.random.of(&["", "_read"]);
+                let read = *self.draw.one_of(&["", "_read"]);
                 format!(
                     "fence_proxy_async(); mem.bulk_store(0, row, 0, 32); bulk_commit_group(); \
                      bulk_wait_group{read}::<0>();"

@@ -42,7 +42,7 @@ pub(super) fn waits(kernel: &Kernel) -> Vec<Span> {
     waits
 }
 
-/// What alone can end a loop.
+/// The read that alone can end a loop.
 enum Poll<'k> {
     /// A plain read.
     Plain(&'k Stmt),
@@ -54,7 +54,7 @@ enum Poll<'k> {
 fn waits_for_others(atomic: &Atomic) -> bool {
     match &atomic.access {
         AtomicAccess::Load { .. } | AtomicAccess::CompareExchange { .. } => true,
-        // What a sum comes to does not depend on others alone.
+        // The thread's own additions change a sum.
         AtomicAccess::Update { op, value, .. } => *op != AtomicOp::Add || value.as_int() == Some(0),
         AtomicAccess::Store { .. } | AtomicAccess::AddVector { .. } => false,
     }
@@ -71,12 +71,12 @@ fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
     name
 }
 
-/// What a turn of a loop does.
+/// A turn of a loop: the values that it gives, and its ends.
 #[derive(Default)]
 struct Turn<'k> {
-    /// What gives a local its value, with the conditions around that.
+    /// The statements that give a local its value.
     given: QuickMap<LocalId, Vec<Given<'k>>>,
-    /// What may end the loop.
+    /// The conditions that may end the loop.
     ends: Vec<&'k Expr>,
     /// Locals that are given a value in each turn before anything reads them.
     of_turn: QuickSet<LocalId>,
@@ -88,10 +88,22 @@ struct Turn<'k> {
     has_strong: bool,
 }
 
-/// A statement that gives a local its value.
+/// A statement that gives a local its value, and the conditions around it.
 struct Given<'k> {
     stmt: &'k Stmt,
     conditions: Vec<&'k Expr>,
+}
+
+impl Given<'_> {
+    /// The locals that the value, or whether it is given, depends on.
+    fn reads(&self) -> Vec<LocalId> {
+        let mut all = vec![];
+        let operands = visit::operands(&self.stmt.kind);
+        for expr in operands.into_iter().chain(self.conditions.iter().copied()) {
+            visit::each_local(expr, &mut |local| all.push(local));
+        }
+        all
+    }
 }
 
 impl<'k> Turn<'k> {
@@ -112,7 +124,7 @@ impl<'k> Turn<'k> {
     }
 
     fn read(&mut self, expr: &Expr) {
-        self.met.extend(locals(expr));
+        visit::each_local(expr, &mut |local| _ = self.met.insert(local));
     }
 
     fn block(&mut self, block: &'k Block, own: Label, conditions: &[&'k Expr]) {
@@ -209,23 +221,19 @@ impl<'k> Turn<'k> {
     fn poll(&self) -> Option<Poll<'k>> {
         let (mut open, mut seen, mut plain) = (vec![], QuickSet::default(), None);
         let mut is_strong = false;
-        self.ends.iter().for_each(|end| open.extend(locals(end)));
+        self.ends.iter().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
             let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
-            // What is left of the last turn makes this one another.
-            if !self.of_turn.contains(&local) && self.depends_on(local, local) {
+            // A value of the last turn makes this turn another.
+            if !self.of_turn.contains(&local) && self.depends_on_itself(local) {
                 return None;
             }
-            for Given { stmt, conditions } in given {
-                is_strong |= matches!(stmt.kind, StmtKind::Atomic(_));
-                if matches!(stmt.kind, StmtKind::GlobalGet { .. } | StmtKind::SharedGet { .. }) {
-                    plain = plain.or(Some(*stmt));
+            for given in given {
+                is_strong |= matches!(given.stmt.kind, StmtKind::Atomic(_));
+                if matches!(given.stmt.kind, StmtKind::GlobalGet { .. } | StmtKind::SharedGet { .. }) {
+                    plain = plain.or(Some(given.stmt));
                 }
-                let operands = visit::operands(&stmt.kind);
-                operands
-                    .into_iter()
-                    .chain(conditions.iter().copied())
-                    .for_each(|expr| open.extend(locals(expr)));
+                open.extend(given.reads());
             }
         }
         if is_strong {
@@ -240,33 +248,19 @@ impl<'k> Turn<'k> {
         is_told.then_some(Poll::Strong)
     }
 
-    /// Whether a local's value is computed from that of another, or under conditions on it.
-    fn depends_on(&self, local: LocalId, other: LocalId) -> bool {
+    /// Whether a local's value is computed from its last one, or under conditions on it.
+    fn depends_on_itself(&self, local: LocalId) -> bool {
         let (mut open, mut seen) = (vec![local], QuickSet::default());
-        while let Some(local) = open.pop() {
-            for Given { stmt, conditions } in self.given.get(&local).into_iter().flatten() {
-                let operands = visit::operands(&stmt.kind);
-                for read in operands.into_iter().chain(conditions.iter().copied()).flat_map(locals) {
-                    if read == other {
-                        return true;
-                    }
-                    if seen.insert(read) {
-                        open.push(read);
-                    }
+        while let Some(next) = open.pop() {
+            for read in self.given.get(&next).into_iter().flatten().flat_map(Given::reads) {
+                if read == local {
+                    return true;
+                }
+                if seen.insert(read) {
+                    open.push(read);
                 }
             }
         }
         false
     }
-}
-
-/// The locals that an expression reads.
-fn locals(expr: &Expr) -> Vec<LocalId> {
-    let mut all = vec![];
-    visit::within(expr, &mut |part| {
-        if let ExprKind::Local(local) = part.kind {
-            all.push(local);
-        }
-    });
-    all
 }

@@ -2,8 +2,8 @@
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicPlace, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
-    FragmentLoad, GlobalMatrix, LeftOperand, MapEdit, MapRef, MatrixStore, Mma, Multicast, RemoteCopy,
-    SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
+    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast,
+    RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body, each before those inside it.
@@ -43,6 +43,15 @@ pub fn within<'a>(expr: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
         within(operand, f);
     }
     f(expr);
+}
+
+/// Calls `f` for each local that `expr` reads.
+pub fn each_local(expr: &Expr, f: &mut impl FnMut(LocalId)) {
+    within(expr, &mut |part| {
+        if let ExprKind::Local(local) = part.kind {
+            f(local);
+        }
+    });
 }
 
 /// Calls `f` for `expr` and everything in it, operands first.

@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// An integer, and what the kernel's first six operations make of their elements.
-trait Integer: Sample + AtomicInteger + Ord {
+pub(super) trait Integer: Sample + AtomicInteger + Ord {
     fn fold(all: [Self; 6], x: Self) -> [Self; 6];
 }
 

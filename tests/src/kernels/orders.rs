@@ -31,23 +31,6 @@ pub const CASES: &[Case] = &[
     Case { name: "orders::other_blocks", run: other_blocks },
 ];
 
-/// An integer, and what the kernel's first six operations make of their elements.
-trait Integer: Sample + AtomicInteger + Ord {
-    fn fold(all: [Self; 6], x: Self) -> [Self; 6];
-}
-
-macro_rules! integers {
-    ($($ty:ty)+) => { $(
-        impl Integer for $ty {
-            fn fold(all: [Self; 6], x: Self) -> [Self; 6] {
-                [all[0].wrapping_add(x), all[1].min(x), all[2].max(x), all[3] & x, all[4] | x, all[5] ^ x]
-            }
-        }
-    )+ };
-}
-
-integers!(i32 u32 i64 u64);
-
 /// Every operation on integers: each block combines its values in shared memory, and what it finds
 /// in global memory.
 #[tma_kernel(threads = 128, instances(T in [i32, u32, i64, u64]))]

@@ -11,7 +11,7 @@ use tma_model::sync::{
 use super::code::Ends;
 use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
 use super::memory::region::Region;
-use super::memory::{Record, Site};
+use super::memory::{Record, Site, all_know_over};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
@@ -193,18 +193,10 @@ impl Run<'_, '_> {
     /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is known
     /// to have got on. PTX ISA, "mbarrier.inval".
     fn unused(&mut self, stmt: StmtId, place: At) -> Step {
-        let is_alone = self.me().threads.len() == 1;
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
         let uses: Vec<Epoch> = mbarrier.uses.values().copied().collect();
-        let view = &self.me().view;
-        let own = view.epoch().component();
-        let is_over = |step: &Epoch| {
-            if step.component() == own {
-                is_alone || view.knows().over().knows(*step)
-            } else {
-                view.knows_over(*step)
-            }
-        };
+        let me = self.me();
+        let is_over = |step: &Epoch| all_know_over(&me.view, *step, me.threads.len());
         if uses.iter().all(is_over) { Ok(()) } else { self.misuse(stmt, place, Act::InvalidateInUse) }
     }
 
@@ -531,7 +523,7 @@ impl Run<'_, '_> {
         }
         let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
         let agent = &self.agents[self.current];
-        let clash = memory.access(&agent.view, me.component(), record);
+        let clash = memory.access(&agent.view, record);
         match clash {
             None => Ok(()),
             Some(clash) => self.clashed(stmt, block, access, &clash),

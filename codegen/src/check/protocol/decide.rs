@@ -81,7 +81,9 @@ impl Run<'_, '_> {
             renaming.whole.insert(own, none);
             named.push(renaming.of(self.terms, term));
         }
-        self.note_classes(&Lanes::of(named));
+        if let Some(named) = Lanes::of(named) {
+            self.note_classes(&named);
+        }
     }
 
     /// Whether the current group is in a loop in which nothing synchronises, in a world.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
 use super::copies::bytes_of;
+use super::explain;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
 use super::memory::region::{Overlap, Region, element_offsets};
 use super::memory::{Clash, Site};
 use super::run::{Flow, Run, Step, Stop};
-use super::slice::Slice;
-use super::state::Agent;
+use super::state::{Agent, Together};
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
@@ -64,19 +64,11 @@ impl<'k> Run<'_, 'k> {
                 return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
             }
             StmtKind::StoreAccumulator { tile, .. } => self.store_accumulator(stmt, tile)?,
-            StmtKind::LoadFragment(load) => {
-                if self.by_warp(stmt)? == Flow::Blocked {
-                    return Ok(Flow::Blocked);
-                }
-                self.part_of_tile(stmt, &load.from.tile, READ)?;
+            StmtKind::LoadFragment(load) => return self.part_of_tile(stmt, &load.from.tile, READ),
+            StmtKind::StoreWarp(store) => return self.part_of_tile(stmt, &store.tile, WRITE),
+            StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => {
+                return self.come_together(stmt, Together::At(stmt.id), Why::Undefined);
             }
-            StmtKind::StoreWarp(store) => {
-                if self.by_warp(stmt)? == Flow::Blocked {
-                    return Ok(Flow::Blocked);
-                }
-                self.part_of_tile(stmt, &store.tile, WRITE)?;
-            }
-            StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => return self.by_warp(stmt),
             StmtKind::SetMaxRegisters { increase, registers } => {
                 return Ok(self.registers(stmt.id, *increase, *registers));
             }
@@ -89,7 +81,7 @@ impl<'k> Run<'_, 'k> {
                 return self.named_barrier(stmt, (id, threads), true);
             }
             StmtKind::SyncGrid { counter } => {
-                if Slice::uses_counter(self.input.kernel.kernel(), *counter) {
+                if self.input.code.slice.is_accessed(*counter) {
                     self.doubt(Why::Grid, stmt.origin.span);
                 }
                 return self.meet_grid(stmt.id);
@@ -237,14 +229,14 @@ impl<'k> Run<'_, 'k> {
         (access, at): (Access, Whereabouts),
         done: Option<Epoch>,
     ) -> Step {
-        if !self.input.code.slice.is_shared_with_copies(param) || self.input.code.trusts(stmt) {
+        if self.input.code.trusts(stmt) {
             return Ok(());
         }
         self.charge()?;
         let agent = &self.agents[self.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
-        let record = GlobalRecord { param, access, step, at, site: self.site(stmt), threads };
-        let clash = global::access(&mut self.globals, (self.terms, &agent.view), record);
+        let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
+        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
             let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
@@ -267,10 +259,12 @@ impl<'k> Run<'_, 'k> {
     /// One thread of each warp is told that it is the one. Which one that is, no kernel may rely on:
     /// it is a symbol, and a launch is followed for each kind of lane.
     fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> Step<Flow> {
-        if self.elects(stmt)? == Flow::Blocked {
+        let threads = Rc::clone(&self.me().threads);
+        self.electing.extend(threads.iter().map(|thread| thread / WARP_THREADS));
+        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
+        if self.come_together(stmt, Together::Elect, Why::Elected)? == Flow::Blocked {
             return Ok(Flow::Blocked);
         }
-        let threads = Rc::clone(&self.me().threads);
         let mut all = vec![];
         for thread in threads.iter() {
             let (warp, lane) = (thread / WARP_THREADS, thread % WARP_THREADS);
@@ -421,11 +415,15 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// A warp loads or stores some of a tile.
-    fn part_of_tile(&mut self, stmt: &Stmt, tile: &Expr, access: Access) -> Step {
-        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+    fn part_of_tile(&mut self, stmt: &Stmt, tile: &Expr, access: Access) -> Step<Flow> {
+        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(ty.shared_bytes());
-        self.touch(stmt.id, block, (access, Region::Some(range)), None)
+        self.touch(stmt.id, block, (access, Region::Some(range)), None)?;
+        Ok(Flow::Next)
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {
@@ -499,14 +497,7 @@ impl<'k> Run<'_, 'k> {
 
     /// Where a statement is written.
     pub(super) fn span_of(&self, stmt: StmtId) -> Span {
-        let kernel = self.input.kernel.kernel();
-        let mut span = kernel.span;
-        crate::ir::visit::for_each_stmt(&kernel.body, &mut |found| {
-            if found.id == stmt {
-                span = found.origin.span;
-            }
-        });
-        span
+        explain::span_of(self.input, stmt)
     }
 
     /// The threads of the current group end.

@@ -67,12 +67,7 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
             .any(|step| matches!(step.op, Op::Do(stmt) if matches!(stmt.kind, StmtKind::ElectOne { .. })));
     let blocks = input.cluster.iter().product::<u32>();
     let block = u32::try_from(party.site.agent / groups.max(1)).unwrap_or(0);
-    let threads = Threads {
-        threads,
-        all: u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX),
-        block: (blocks > 1).then_some(block),
-        elected,
-    };
+    let threads = Threads { threads, all: input.threads(), block: (blocks > 1).then_some(block), elected };
     let turn = party.site.turn.map(|(stmt, turn)| (variable_of(kernel, stmt), turn.saturating_sub(1)));
     Step { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does: party.does, threads, turn }
 }

@@ -3,6 +3,7 @@
 use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS, WARPGROUP_THREADS};
 use tma_model::sync::Epoch;
 
+use super::explain::span_of;
 use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
 use super::memory::Site;
 use super::run::{Flow, Run, Step};
@@ -83,12 +84,6 @@ impl Run<'_, '_> {
         of_warp.count() as u32
     }
 
-    /// The threads that a warp begins with.
-    fn threads_of_warp(&self, warp: u32) -> u32 {
-        let threads = u32::try_from(self.input.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
-        threads.saturating_sub(warp * WARP_THREADS).min(WARP_THREADS)
-    }
-
     /// A barrier of the block. What comes is a warp: when all of its live threads have (PTX ISA,
     /// "barrier.cta": barriers are executed as if all threads of the warp were active).
     fn named(&mut self, stmt: StmtId, with: Named, arrives_only: bool) -> Step<Flow> {
@@ -106,7 +101,7 @@ impl Run<'_, '_> {
             return Ok(self.leave_named(block, with.id, round));
         }
         // Whether a warp counts as one of which threads have ended, PTX does not say.
-        let has_gone = |warp: &u32| self.live_of_warp(block, *warp) < self.threads_of_warp(*warp);
+        let has_gone = |warp: &u32| self.live_of_warp(block, *warp) < self.input.threads_of_warp(*warp);
         if with.threads.is_some() && warps.iter().any(has_gone) {
             return Err(self.unknown(Why::Undefined, self.span_of(stmt)));
         }
@@ -135,7 +130,7 @@ impl Run<'_, '_> {
             return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
         }
         if is_another {
-            let span = super::explain::span_of(self.input, stmt);
+            let span = span_of(self.input, stmt);
             self.doubts.push(Doubt { why: Why::Undefined, span });
         }
         if with.threads.is_some() && warps.iter().any(|warp| meeting.warps.contains(warp)) {
@@ -144,17 +139,18 @@ impl Run<'_, '_> {
         if meeting.first.is_none() {
             (meeting.first, meeting.expected) = (Some(site), with.threads);
         }
-        self.in_order(stmt, block, with)?;
+        // In the last round of the barrier of all threads each has been.
+        if with.threads.is_some() {
+            self.note_round(stmt, block, with.id);
+        }
         let round = self.blocks[block].named.get(&with.id).map_or(0, |meeting| meeting.round);
         (self.me_mut().inside, self.me_mut().meets) = (Some(round), Meets::Named(with.id));
         let agent = &mut self.agents[self.current];
         let Some(meeting) = self.blocks[block].named.get_mut(&with.id) else { return Ok(Flow::Blocked) };
         meeting.releases.release(&mut agent.view);
         if is_part {
-            let (warp, threads) = (warps[0], agent.threads.len() as u32);
-            let held = meeting.held.entry(warp).or_insert(Held { threads: 0, stmt, agents: vec![] });
+            let held = meeting.held.entry(warps[0]).or_insert(Held { stmt, agents: vec![] });
             let is_elsewhere = held.stmt != stmt;
-            held.threads += threads;
             held.agents.push(self.current);
             if is_elsewhere {
                 return Err(self.unknown(Why::Undefined, self.span_of(stmt)));
@@ -172,25 +168,20 @@ impl Run<'_, '_> {
         Ok(Flow::Blocked)
     }
 
-    /// Whether an arrival comes after the last round of its barrier: which round it counts in is a
-    /// matter of luck otherwise. At the barrier of all threads each has been in the last round.
-    fn in_order(&mut self, stmt: StmtId, block: usize, with: Named) -> Step {
-        if with.threads.is_none() {
-            return Ok(());
-        }
-        let component = self.blocks[block].named.get(&with.id).and_then(|meeting| meeting.component);
+    /// Notes an arrival that nothing orders after the last round of its barrier: which round it counts
+    /// in is a matter of luck.
+    fn note_round(&mut self, stmt: StmtId, block: usize, id: u32) {
+        let component = self.blocks[block].named.get(&id).and_then(|meeting| meeting.component);
         let component = match component {
             Some(component) => component,
             None => self.component(),
         };
-        let Some(meeting) = self.blocks[block].named.get_mut(&with.id) else { return Ok(()) };
+        let Some(meeting) = self.blocks[block].named.get_mut(&id) else { return };
         meeting.component = Some(component);
         let round = meeting.round;
         if self.me().view.knows().past().get(component) < round {
-            let span = self.span_of(stmt);
-            self.doubt(Why::Round, span);
+            self.doubt(Why::Round, self.span_of(stmt));
         }
-        Ok(())
     }
 
     /// Warps of which parts have come, come when no part is missing.
@@ -198,10 +189,11 @@ impl Run<'_, '_> {
         let held = self.blocks[block].named.get(&id).map(|meeting| meeting.held.clone());
         for (warp, held) in held.into_iter().flatten() {
             let live = self.live_of_warp(block, warp);
-            if live < self.threads_of_warp(warp) {
+            if live < self.input.threads_of_warp(warp) {
                 return Err(self.unknown(Why::Undefined, self.span_of(held.stmt)));
             }
-            if held.threads < live {
+            let threads: usize = held.agents.iter().map(|agent| self.agents[*agent].threads.len()).sum();
+            if (threads as u32) < live {
                 continue;
             }
             let Some(meeting) = self.blocks[block].named.get_mut(&id) else { continue };
@@ -306,7 +298,7 @@ impl Run<'_, '_> {
                 meeting.brought.extend(brings);
                 // Lanes at two places may meet, as far as PTX says; compilers need not keep them two.
                 if first.stmt != stmt && at != Together::Sync {
-                    let span = super::explain::span_of(self.input, stmt);
+                    let span = span_of(self.input, stmt);
                     self.doubts.push(Doubt { why: Why::Undefined, span });
                 }
                 (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp, at));
@@ -326,31 +318,16 @@ impl Run<'_, '_> {
         Ok((Flow::Next, result))
     }
 
-    /// The threads of a warp come to what they do at one place; together, if that is known.
-    pub(super) fn by_warp(&mut self, stmt: &Stmt) -> Step<Flow> {
+    /// The threads of a warp come to what they do together; at once, if that is known. Where some of
+    /// them have ended, there is a reason for doubt.
+    pub(super) fn come_together(&mut self, stmt: &Stmt, at: Together, doubt: Why) -> Step<Flow> {
         if self.input.code.slice.is_whole_warp(stmt.id) {
             return Ok(Flow::Next);
         }
         let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
-        let (flow, all) = self.warp(stmt.id, Together::At(stmt.id), brings)?;
-        if flow == Flow::Next && (all.len() as u32) < self.threads_of_warp(warp_of(self.me())) {
-            self.doubt(Why::Undefined, stmt.origin.span);
-        }
-        Ok(flow)
-    }
-
-    /// The threads of a warp come to where one of them is elected; together, if that is known.
-    pub(super) fn elects(&mut self, stmt: &Stmt) -> Step<Flow> {
-        let warps = warps_of(self.me());
-        self.electing.extend(warps);
-        if self.input.code.slice.is_whole_warp(stmt.id) {
-            return Ok(Flow::Next);
-        }
-        let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
-        let (flow, all) = self.warp(stmt.id, Together::Elect, brings)?;
-        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
-        if flow == Flow::Next && (all.len() as u32) < self.threads_of_warp(warp_of(self.me())) {
-            self.doubt(Why::Elected, stmt.origin.span);
+        let (flow, all) = self.warp(stmt.id, at, brings)?;
+        if flow == Flow::Next && (all.len() as u32) < self.input.threads_of_warp(warp_of(self.me())) {
+            self.doubt(doubt, stmt.origin.span);
         }
         Ok(flow)
     }
@@ -486,8 +463,7 @@ impl Run<'_, '_> {
         };
         let site = increases.iter().find(lacks).map(|change| change.site);
         if let Some(site) = site {
-            let span = self.span_of(site.stmt);
-            self.doubt(Why::Registers, span);
+            self.doubt(Why::Registers, self.span_of(site.stmt));
         }
     }
 

@@ -52,10 +52,19 @@ impl Input<'_> {
         self.elected.get(&warp).copied().unwrap_or_else(|| self.usual(warp))
     }
 
-    /// The lane that it is first taken to pick. The last warp may have fewer.
+    /// The lane that it is first taken to pick.
     pub(super) fn usual(&self, warp: u32) -> u32 {
-        let threads = u32::try_from(self.kernel.kernel().launch.thread_count()).unwrap_or(1);
-        ELECTED.min(threads.saturating_sub(warp * WARP_THREADS + 1))
+        ELECTED.min(self.threads_of_warp(warp).saturating_sub(1))
+    }
+
+    /// The threads of a block.
+    pub(super) fn threads(&self) -> u32 {
+        u32::try_from(self.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX)
+    }
+
+    /// The threads that a warp begins with: the last one may have fewer.
+    pub(super) fn threads_of_warp(&self, warp: u32) -> u32 {
+        self.threads().saturating_sub(warp * WARP_THREADS).min(WARP_THREADS)
     }
 }
 
@@ -327,15 +336,14 @@ impl<'r, 'k> Run<'r, 'k> {
     /// What all threads of the group have; otherwise they part.
     pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
         lanes.uniform().ok_or_else(|| {
-            self.note_classes(&Some(lanes.clone()));
+            self.note_classes(lanes);
             self.split(&lanes.classes())
         })
     }
 
     /// Notes that the kernel tells threads apart by their numbers, as groups that look like this one.
-    pub(super) fn note_classes<T: Copy + PartialEq>(&self, lanes: &Option<Lanes<T>>) {
-        if let Some(lanes) = lanes
-            && lanes.uniform().is_none()
+    pub(super) fn note_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) {
+        if lanes.uniform().is_none()
             && let Stop::Split(classes) = self.split(&lanes.classes())
         {
             self.named.borrow_mut().push(classes);
@@ -366,15 +374,10 @@ impl<'r, 'k> Run<'r, 'k> {
 
     /// Each warp is a group of its own.
     pub(super) fn split_by_warp(&self) -> Stop {
-        let threads = self.me().threads.iter().enumerate();
-        let mut warps: Vec<Vec<usize>> = vec![];
-        let mut last = None;
-        for (lane, thread) in threads {
-            let warp = thread / WARP_THREADS;
-            if last.replace(warp) != Some(warp) {
-                warps.push(vec![]);
-            }
-            warps.last_mut().into_iter().for_each(|all| all.push(lane));
+        let (mut warps, mut first) = (vec![], 0);
+        for warp in self.me().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
+            warps.push((first..first + warp.len()).collect());
+            first += warp.len();
         }
         self.split(&warps)
     }

@@ -4,8 +4,8 @@
 
 use crate::check::uniform::Reach;
 use crate::ir::{
-    AtomicPlace, BarrierOp, Block, CopyKind, Expr, ExprKind, Kernel, Label, LeftOperand, LocalId, MapEdit,
-    Multicast, ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
+    AtomicPlace, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
+    ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
 use crate::quick::QuickSet;
 
@@ -20,6 +20,8 @@ pub(super) struct Slice {
     /// The global memory that copies access and threads write, or that copies write and others
     /// access.
     shared_with_copies: QuickSet<ParamId>,
+    /// The parameters whose memory statements access.
+    accessed: QuickSet<ParamId>,
     reach: Reach,
 }
 
@@ -27,7 +29,9 @@ impl Slice {
     /// The slice of a kernel: the least one that has its effects and is closed.
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
-        slice.shared_with_copies = shared_with_copies(kernel);
+        let touches = Touch::all(kernel);
+        slice.shared_with_copies = shared_with_copies(kernel, &touches);
+        slice.accessed = touches.iter().map(|touch| touch.param).collect();
         loop {
             let before = slice.size();
             slice.block(&kernel.body);
@@ -52,13 +56,9 @@ impl Slice {
         self.reach.is_whole_warp(stmt)
     }
 
-    /// Whether a kernel does more with the counter of its grid's meetings than to meet there.
-    pub(super) fn uses_counter(kernel: &Kernel, counter: ParamId) -> bool {
-        let mut is_used = false;
-        visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            is_used |= accessed(&stmt.kind) == Some(counter);
-        });
-        is_used
+    /// Whether statements access the memory of a parameter, more than to meet as a grid.
+    pub(super) fn is_accessed(&self, param: ParamId) -> bool {
+        self.accessed.contains(&param)
     }
 
     /// Where the number of the elected thread makes a difference, or may.
@@ -174,11 +174,7 @@ impl Slice {
     }
 
     fn need(&mut self, expr: &Expr) {
-        visit::within(expr, &mut |part| {
-            if let ExprKind::Local(local) = part.kind {
-                self.needed.insert(local);
-            }
-        });
+        visit::each_local(expr, &mut |local| _ = self.needed.insert(local));
     }
 
     fn need_all<'e>(&mut self, all: impl IntoIterator<Item = &'e Expr>) {
@@ -317,58 +313,71 @@ impl Slice {
     }
 }
 
-/// The slice of global memory that a statement accesses.
-fn accessed(kind: &StmtKind) -> Option<ParamId> {
-    if let StmtKind::GlobalGet { global, .. } | StmtKind::GlobalSet { global, .. } = kind {
-        Some(*global)
-    } else if let StmtKind::Atomic(atomic) = kind {
-        if let AtomicPlace::Global(global) = atomic.place { Some(global) } else { None }
-    } else if let StmtKind::BulkCopy(copy) = kind {
-        Some(copy.global)
-    } else if let StmtKind::StoreMatrix(store) = kind {
-        Some(store.matrix.global)
-    } else {
-        None
+/// An access to the memory of a parameter.
+#[derive(Clone, Copy)]
+struct Touch {
+    param: ParamId,
+    by_copy: bool,
+    writes: bool,
+}
+
+impl Touch {
+    /// By a statement.
+    fn of(kind: &StmtKind) -> Option<Self> {
+        let by_copy =
+            |param, writes: Option<bool>| writes.map(|writes| Self { param, by_copy: true, writes });
+        let by_threads = |param, writes| Some(Self { param, by_copy: false, writes });
+        if let StmtKind::TileCopy(copy) = kind {
+            by_copy(copy.map.param, writes(&copy.kind))
+        } else if let StmtKind::BulkCopy(copy) = kind {
+            by_copy(copy.global, writes(&copy.kind))
+        } else if let StmtKind::GlobalGet { global, .. } = kind {
+            by_threads(*global, false)
+        } else if let StmtKind::GlobalSet { global, .. } = kind {
+            by_threads(*global, true)
+        } else if let StmtKind::StoreMatrix(store) = kind {
+            by_threads(store.matrix.global, true)
+        } else if let StmtKind::Atomic(atomic) = kind
+            && let AtomicPlace::Global(global) = atomic.place
+        {
+            by_threads(global, atomic.writes())
+        } else {
+            None
+        }
+    }
+
+    /// All of a kernel.
+    fn all(kernel: &Kernel) -> Vec<Self> {
+        let mut all = vec![];
+        visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(&stmt.kind)));
+        all
+    }
+}
+
+/// Whether a copy writes global memory, if it accesses it.
+fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
+    match kind {
+        CopyKind::Load { .. } => Some(false),
+        CopyKind::Store { .. } | CopyKind::Reduce { .. } => Some(true),
+        CopyKind::Prefetch => None,
     }
 }
 
 /// The parameters whose memory copies access and threads write, or copies write and others access.
-fn shared_with_copies(kernel: &Kernel) -> QuickSet<ParamId> {
-    let mut by_copies: [QuickSet<ParamId>; 2] = Default::default();
-    let mut by_threads: [QuickSet<ParamId>; 2] = Default::default();
-    fn note<S>(kind: &CopyKind<S>, param: ParamId, [reads, writes]: &mut [QuickSet<ParamId>; 2]) {
-        match kind {
-            CopyKind::Load { .. } => _ = reads.insert(param),
-            CopyKind::Store { .. } | CopyKind::Reduce { .. } => _ = writes.insert(param),
-            CopyKind::Prefetch => {}
-        }
-    }
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let StmtKind::TileCopy(copy) = &stmt.kind {
-            note(&copy.kind, copy.map.param, &mut by_copies);
-        } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
-            note(&copy.kind, copy.global, &mut by_copies);
-        } else if let StmtKind::GlobalGet { global, .. } = &stmt.kind {
-            by_threads[0].insert(*global);
-        } else if let StmtKind::GlobalSet { global, .. } = &stmt.kind {
-            by_threads[1].insert(*global);
-        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
-            by_threads[1].insert(store.matrix.global);
-        } else if let StmtKind::Atomic(atomic) = &stmt.kind
-            && let AtomicPlace::Global(global) = atomic.place
-        {
-            by_threads[usize::from(atomic.writes())].insert(global);
-        }
-    });
-    let ([loaded, stored], [read, written]) = (by_copies, by_threads);
-    // Of two stores to a slice the elements may be known.
-    let is_slice = |param| matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
-    let is_shared = |param: &ParamId| {
-        let by_copies = loaded.contains(param) || stored.contains(param);
-        let with_others = loaded.contains(param) || read.contains(param) || written.contains(param);
-        by_copies && written.contains(param) || stored.contains(param) && (with_others || is_slice(*param))
+fn shared_with_copies(kernel: &Kernel, touches: &[Touch]) -> QuickSet<ParamId> {
+    let is_shared = |param: ParamId| {
+        let has = |by_copy, writes| {
+            let is_one =
+                |touch: &Touch| (touch.param, touch.by_copy, touch.writes) == (param, by_copy, writes);
+            touches.iter().any(is_one)
+        };
+        let (loaded, stored, read, written) =
+            (has(true, false), has(true, true), has(false, false), has(false, true));
+        // Of two stores to a slice the elements may be known.
+        let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
+        (loaded || stored) && written || stored && (loaded || read || is_slice)
     };
-    loaded.iter().chain(&stored).copied().filter(is_shared).collect()
+    touches.iter().map(|touch| touch.param).filter(|param| is_shared(*param)).collect()
 }
 
 /// The number that a barrier's operation takes.

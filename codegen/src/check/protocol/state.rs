@@ -210,7 +210,6 @@ pub(super) struct Change {
 /// A part of a warp at a barrier of the block, which waits for the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    pub(super) threads: u32,
     /// What they have come to.
     pub(super) stmt: StmtId,
     /// The groups of them.

@@ -27,9 +27,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     if !is_needed {
         return;
     }
-    let (facts, left) = (Facts::new(kernel.launch.threads), QuickMap::default());
-    let (said, reach) = (QuickSet::default(), Reach::default());
-    Walk { kernel, facts, control: Fact::default(), left, said, reach, sink: Some(sink) }.block(&kernel.body);
+    Walk { sink: Some(sink), ..Walk::new(kernel) }.block(&kernel.body);
 }
 
 /// How threads come to the statements that those of a warp, or of the grid, execute together.
@@ -55,11 +53,9 @@ impl Reach {
         if !is_needed {
             return Self::default();
         }
-        let (facts, left) = (Facts::new(kernel.launch.threads), QuickMap::default());
-        let (said, reach) = (QuickSet::default(), Self::default());
-        let mut walk = Walk { kernel, facts, control: Fact::default(), left, said, reach, sink: None };
+        let mut walk = Walk { reach: Some(Self::default()), ..Walk::new(kernel) };
         walk.block(&kernel.body);
-        walk.reach
+        walk.reach.unwrap_or_default()
     }
 
     /// Whether all threads of a warp come to a statement at once: together, and none of them waits
@@ -211,9 +207,19 @@ struct Walk<'s> {
     left: QuickMap<Target, Left>,
     /// The places of which something was said.
     said: QuickSet<(usize, usize)>,
-    reach: Reach,
+    /// Takes how threads come to statements, where that is asked for.
+    reach: Option<Reach>,
     /// Takes the errors, when everything is known.
     sink: Option<&'s mut Sink>,
+}
+
+impl<'s> Walk<'s> {
+    /// At the kernel's beginning, without anybody to tell.
+    fn new(kernel: &'s Kernel) -> Self {
+        let facts = Facts::new(kernel.launch.threads);
+        let (left, said) = (QuickMap::default(), QuickSet::default());
+        Self { kernel, facts, control: Fact::default(), left, said, reach: None, sink: None }
+    }
 }
 
 impl Walk<'_> {
@@ -446,20 +452,22 @@ impl Walk<'_> {
 
     /// Notes whether all threads of a warp, or of the grid, come to a statement alike.
     fn note_reach(&mut self, stmt: &Stmt) {
-        let operands = visit::operands(&stmt.kind);
-        let all = self.here().and(self.facts.of_all(&operands));
-        if all.by_lane && all.by_election {
-            self.reach.numbered.get_or_insert(stmt.origin.span);
+        if self.reach.is_none() {
+            return;
         }
-        let is_apart = self.here().level > Level::Warp || self.here().by_memory;
-        self.reach.waits_apart |= waits(&stmt.kind) && is_apart;
-        if is_of_warp(&stmt.kind) {
-            if self.here().level > Level::Warp || self.here().by_memory {
-                self.reach.parted.insert(stmt.id);
-            }
-        } else if let StmtKind::SyncGrid { .. } = stmt.kind {
-            let by_block = self.here().by_block.map(|span| (stmt.id, span));
-            self.reach.by_block.extend(by_block);
+        let here = self.here();
+        let Some(reach) = &mut self.reach else { return };
+        let all = here.and(self.facts.of_all(&visit::operands(&stmt.kind)));
+        if all.by_lane && all.by_election {
+            reach.numbered.get_or_insert(stmt.origin.span);
+        }
+        let is_apart = here.level > Level::Warp || here.by_memory;
+        reach.waits_apart |= is_apart && waits(&stmt.kind);
+        if is_apart && is_of_warp(&stmt.kind) {
+            reach.parted.insert(stmt.id);
+        }
+        if let StmtKind::SyncGrid { .. } = stmt.kind {
+            reach.by_block.extend(here.by_block.map(|span| (stmt.id, span)));
         }
     }
 

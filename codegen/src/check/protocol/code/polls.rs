@@ -93,7 +93,7 @@ impl<'k> Polling<'k> {
 fn reads(kind: &StmtKind, is_one: impl Fn(LocalId) -> bool) -> bool {
     let mut any = false;
     for expr in visit::operands(kind) {
-        visit::within(expr, &mut |part| any |= matches!(part.kind, ExprKind::Local(local) if is_one(local)));
+        visit::each_local(expr, &mut |local| any |= is_one(local));
     }
     any
 }

@@ -178,8 +178,7 @@ impl Exploration {
     /// Clusters of these extents, with every kind of thread elected.
     fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
         let (mut input, mut terms) = (input(kernel, cluster), Terms::default());
-        let threads = u32::try_from(kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX);
-        self.elections = Elections::of(threads);
+        self.elections = Elections::of(input.threads());
         let mut followed: Vec<Elected> = vec![];
         let mut next = Some(Elected::new());
         while let Some(elected) = next {

@@ -6,8 +6,8 @@
 
 use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement, View};
 
-use super::Site;
 use super::region::Overlap;
+use super::{Site, all_know_over};
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::term::{Term, Terms};
 use crate::ir::ParamId;
@@ -31,8 +31,6 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) step: Epoch,
     pub(in crate::check::protocol) at: Whereabouts,
     pub(in crate::check::protocol) site: Site,
-    /// How many threads the group has.
-    pub(in crate::check::protocol) threads: usize,
 }
 
 /// Two accesses that do not go together.
@@ -43,11 +41,12 @@ pub(in crate::check::protocol) struct GlobalClash {
     pub(in crate::check::protocol) overlap: Overlap,
 }
 
-/// An access by the group of `view`: the first earlier one that it does not go with. Accesses of one
+/// An access by the group of `view`, of so many threads: the first earlier one that it does not go with. Accesses of one
 /// proxy are left to the host, but for copies that a thread does not wait for.
 pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
     (terms, view): (&mut Terms, &View),
+    threads: usize,
     new: GlobalRecord,
 ) -> Option<GlobalClash> {
     let mut clash: Option<GlobalClash> = None;
@@ -55,14 +54,9 @@ pub(in crate::check::protocol) fn access(
         if (old.access.proxy, new.access.proxy) == (Proxy::Generic, Proxy::Generic) {
             continue;
         }
-        let own = old.step.component() == view.epoch().component();
-        let hazard = old.access.before(new.access).missing(old.step, view, Memory::Global);
-        // Of a group's threads one may be ahead of another.
-        let hazard = hazard.or_else(|| {
-            let is_met = !own || new.threads < 2 || view.knows().over().knows(old.step);
-            (!is_met && old.access.before(new.access) != Requirement::Nothing).then_some(Hazard::Unordered)
-        });
-        let Some(hazard) = hazard else { continue };
+        let Some(hazard) = missing(old.access.before(new.access), old.step, (view, threads)) else {
+            continue;
+        };
         let overlap = overlap(terms, &old.at, &new.at);
         let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);
         if overlap != Overlap::No && is_worse {
@@ -84,6 +78,13 @@ pub(in crate::check::protocol) fn access(
         None => records.push(new),
     }
     clash
+}
+
+/// The order that is missing between a step and what the threads of a group do now.
+fn missing(requirement: Requirement, step: Epoch, (view, threads): (&View, usize)) -> Option<Hazard> {
+    let hazard = requirement.missing(step, view, Memory::Global);
+    let is_ahead = || requirement != Requirement::Nothing && !all_know_over(view, step, threads);
+    hazard.or_else(|| is_ahead().then_some(Hazard::Unordered))
 }
 
 fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {

@@ -9,7 +9,7 @@ pub(super) mod region;
 
 use std::ops::Range;
 
-use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory as Fenced, Requirement, View};
+use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Memory as Fenced, Requirement, View};
 
 use self::region::{Overlap, Region};
 use crate::ir::StmtId;
@@ -62,7 +62,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// An access by the group of `view`: the first earlier one that it does not go with.
-    pub(super) fn access(&mut self, view: &View, me: Component, new: Record) -> Option<Clash> {
+    pub(super) fn access(&mut self, view: &View, new: Record) -> Option<Clash> {
         let hull = new.hull.clone();
         let mut clash: Option<Clash> = None;
         let mut covered = vec![];
@@ -70,7 +70,7 @@ impl Memory {
             if old.hull.start >= hull.end || hull.start >= old.hull.end {
                 continue;
             }
-            let found = between(view, me, old, &new);
+            let found = between(view, old, &new);
             match found {
                 None => {
                     // Nothing need order two strong accesses.
@@ -162,19 +162,21 @@ fn is_successor(old: &Record, new: &Record) -> bool {
 }
 
 /// What is missing between two accesses, and whether they certainly conflict.
-fn between(view: &View, me: Component, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
+fn between(view: &View, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
     let requirement = old.access.before(new.access);
-    let by_group = old.step.component() == me;
     if let Some(hazard) = requirement.missing(old.step, view, Fenced::Shared) {
         let overlap = new.region.overlaps(&old.region);
         return (overlap != Overlap::No).then_some((hazard, overlap == Overlap::Yes));
     }
-    if by_group && new.threads > 1 && requirement != Requirement::Nothing {
-        let met = view.knows().over().knows(old.step);
-        if !met {
-            let overlap = new.region.overlaps_among(new.threads, &old.region);
-            return (overlap != Overlap::No).then_some((Hazard::Unordered, overlap == Overlap::Yes));
-        }
+    if requirement != Requirement::Nothing && !all_know_over(view, old.step, new.threads) {
+        let overlap = new.region.overlaps_among(new.threads, &old.region);
+        return (overlap != Overlap::No).then_some((Hazard::Unordered, overlap == Overlap::Yes));
     }
     None
+}
+
+/// Whether each thread of a group of so many knows a step to be over. One of their own others know
+/// only after a meeting.
+pub(super) fn all_know_over(view: &View, step: Epoch, threads: usize) -> bool {
+    if threads > 1 { view.knows().over().knows(step) } else { view.knows_over(step) }
 }

@@ -268,11 +268,9 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
 }
 
 fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
-    let GlobalRecord { param, access, step, at, site, threads } = record;
+    let GlobalRecord { param, access, step, at, site } = record;
     let access = (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong);
-    [param.0, access, site.stmt.0, site.agent as u32, *threads as u32]
-        .into_iter()
-        .for_each(|number| to.number(number));
+    [param.0, access, site.stmt.0, site.agent as u32].into_iter().for_each(|number| to.number(number));
     to.step(*step);
     match at {
         Whereabouts::Elements(lanes, length) => {
@@ -521,8 +519,8 @@ fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
     } = meeting;
     [*arrived, warps.len() as u32, held.len() as u32].into_iter().for_each(|number| to.number(number));
     warps.iter().for_each(|warp| to.number(*warp));
-    for (warp, Held { threads, stmt, agents }) in held {
-        [*warp, *threads, stmt.0].into_iter().for_each(|number| to.number(number));
+    for (warp, Held { stmt, agents }) in held {
+        [*warp, agents.len() as u32, stmt.0].into_iter().for_each(|number| to.number(number));
         agents.iter().for_each(|agent| to.number(*agent as u32));
     }
     to.number(component.map_or(u32::MAX, Component::number));
