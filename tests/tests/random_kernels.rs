@@ -141,7 +141,7 @@ fn launch(n: i128) -> Counterexample {
     Counterexample { numbers, cluster: [1; 3] }
 }
 
-/// What the simulator finds in a kernel under any of some seeds.
+/// The simulator's first finding in a kernel, under any of some seeds.
 fn found(source: &str, seeds: u64) -> anyhow::Result<String> {
     let mut all = String::new();
     for n in [0, 1, 3] {

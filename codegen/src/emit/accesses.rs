@@ -94,7 +94,7 @@ fn variables(expr: &Expr, handles: &HashMap<LocalId, Variables>) -> Variables {
     found
 }
 
-/// What a statement accesses by loads and stores of threads.
+/// The access that a statement makes by loads or stores of threads.
 fn access(kind: &StmtKind) -> Option<Access<'_>> {
     match kind {
         StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } => Some(Access::Read(tile)),

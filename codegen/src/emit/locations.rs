@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// What is added to the column of an access. Columns have 16 bits.
+/// The offset that marks the column of an access. Columns have 16 bits.
 const MARK: u32 = 1 << 15;
 
-/// What is added to the number of a location to give that of its marked copy.
+/// The offset from the number of a location to that of its marked copy.
 const COPY: u32 = 1 << 24;
 
 /// LLVM's IR with marked locations at the accesses to shared memory.
@@ -131,7 +131,7 @@ struct State<'t> {
 }
 
 impl<'t> State<'t> {
-    /// What to write for a directive.
+    /// The text to write for a directive.
     fn directive(&mut self, location: Location<'t>, is_marked: bool) -> Option<String> {
         let was_marked = self.directive.is_some_and(|(_, was_marked)| was_marked);
         let goes_back = self.is_left_out || was_marked != is_marked;
@@ -143,7 +143,7 @@ impl<'t> State<'t> {
         if self.is_left_out { None } else { Some(self.write(location)) }
     }
 
-    /// What to write before a line that is no directive.
+    /// The text to write before a line that is no directive.
     fn instruction(&mut self, line: &str) -> Option<String> {
         if line.ends_with(':') && !line.starts_with("$L__tmp") {
             self.begins_block = true;

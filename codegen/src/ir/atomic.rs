@@ -9,7 +9,7 @@ pub struct Atomic {
     pub place: AtomicPlace,
     /// The element; of a vector, the first.
     pub index: Expr,
-    /// What is done with it.
+    /// The operation on it.
     pub access: AtomicAccess,
     /// How it orders the thread's other accesses.
     pub order: Order,
@@ -26,7 +26,7 @@ pub enum AtomicPlace {
     Shared(Expr),
 }
 
-/// What a strong access does with an element.
+/// The operation of a strong access on an element.
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
 pub enum AtomicAccess {

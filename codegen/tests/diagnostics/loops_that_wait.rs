@@ -47,7 +47,7 @@ fn of_all_of_several(flags: Global<u32>) {
     }
 }
 
-/// What is read is somewhere else in each turn, or there is another end.
+/// The place of the read changes in each turn, or there is another end.
 #[tma_kernel(threads = 32)]
 fn that_end(src: Global<u32>, out: Global<u32>, n: u32) {
     let mut i = 0;

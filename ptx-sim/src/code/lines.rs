@@ -44,7 +44,7 @@ pub(crate) fn mark_variables(
     Ok(())
 }
 
-/// What the comments behind the last function say, by the line's number.
+/// The variables that the comments behind the last function name, by the line's number.
 fn lines(ptx: &str, names: &[SharedName]) -> Result<HashMap<u32, Line>, LoadError> {
     let all: Vec<&str> = ptx.lines().collect();
     let trailing = (1_u32..).zip(&all).collect::<Vec<_>>().into_iter().rev();

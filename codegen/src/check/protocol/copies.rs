@@ -194,7 +194,7 @@ impl Run<'_, '_> {
         self.touch(stmt, block, (READ, Region::all(range)), Some(Epoch::new(component, group)))
     }
 
-    /// What a copy reads or writes of global memory. A load has read it when its phase is complete, a
+    /// The access of a copy to global memory. A load has read it when its phase is complete, a
     /// store has written it when its group is.
     fn copy_global<S>(&mut self, stmt: &Stmt, param: ParamId, kind: &CopyKind<S>, at: Whereabouts) -> Step {
         if !self.input.code.slice.is_shared_with_copies(param) {

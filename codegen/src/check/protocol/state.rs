@@ -33,7 +33,7 @@ pub(super) struct Agent {
     pub(super) inside: Option<u32>,
     /// Which meeting that is, or was last.
     pub(super) meets: Meets,
-    /// What the round of a named barrier released that it has yet to leave.
+    /// The knowledge that a round of a named barrier has released, until it leaves the round.
     pub(super) told: Option<Knowledge>,
     /// For which locals each loop's turns have made a difference, and what all were at the last.
     pub(super) moves: Moves,
@@ -202,7 +202,7 @@ pub(super) struct Change {
     pub(super) increase: bool,
     pub(super) amount: u32,
     pub(super) step: Epoch,
-    /// What had happened before.
+    /// The steps that come before it.
     pub(super) past: Clock,
     pub(super) site: Site,
 }
@@ -210,7 +210,7 @@ pub(super) struct Change {
 /// A part of a warp at a barrier of the block, which waits for the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// What they have come to.
+    /// The statement that they have come to.
     pub(super) stmt: StmtId,
     /// The groups of them.
     pub(super) agents: Vec<usize>,

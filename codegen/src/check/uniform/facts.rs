@@ -26,7 +26,7 @@ pub(super) struct Fact {
     pub(super) cause: Option<(Difference, Span)>,
     /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
     pub(super) unit: Option<u32>,
-    /// What may make it another one in another block, though threads of the same number are compared.
+    /// Where it may become another in another block, for threads of the same number.
     pub(super) by_block: Option<Span>,
     /// Whether it depends on the number of the thread in its warp.
     pub(super) by_lane: bool,

@@ -69,7 +69,7 @@ impl Reach {
         self.numbered
     }
 
-    /// What may bring a block to a meeting of the grid that does not bring others.
+    /// The condition that may bring a block to a meeting of the grid, and not others.
     pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
         self.by_block.get(&stmt).copied()
     }

@@ -18,7 +18,7 @@ pub(super) struct Access {
     pub(super) scope: Chosen<MemoryScope>,
 }
 
-/// What a method asks for.
+/// The access that a method asks for.
 pub(super) enum Request {
     Load,
     Store(Expr),
@@ -55,7 +55,7 @@ impl Request {
 }
 
 impl Cx<'_> {
-    /// What a strong access to an element of this memory gives; reports one that there is not.
+    /// The value of a strong access to an element of this memory; reports one that there is not.
     pub(super) fn strong_access(
         &mut self,
         place: AtomicPlace,

@@ -1,4 +1,4 @@
-//! What an attack on the checker found to be proved.
+//! Kernels that an attack on the checker found to be proved.
 
 /// The store of the second turn need not be complete.
 #[tma_kernel(threads = 32)]
@@ -49,7 +49,7 @@ fn two_stores_of_a_thread_to_the_same_elements(dst: Global<f32>) {
     }
 }
 
-/// No proxy fence lies between the two.
+/// No proxy fence separates the two.
 #[tma_kernel(threads = 32)]
 fn loaded_what_accumulators_stored(g: Global<f32>) {
     let row: SharedArray<f32, 32> = shared();

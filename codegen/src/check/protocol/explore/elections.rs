@@ -17,7 +17,7 @@ pub(in crate::check::protocol) type Elected = BTreeMap<u32, u32>;
 /// The most elections that are followed.
 const MOST: usize = 8;
 
-/// What is known of a kernel's elections.
+/// A kernel's elections.
 #[derive(Debug, Default)]
 pub(in crate::check::protocol) struct Elections {
     /// The warps that elect a thread.

@@ -7,7 +7,7 @@ use crate::ir::Span;
 /// A loop that nothing but a plain read of memory can end.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainPoll {
-    /// What is read, if it has a name.
+    /// The variable that is read, if it has a name.
     pub(crate) name: Option<String>,
     /// Whether that is shared memory, and not global.
     pub(crate) is_shared: bool,
