@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use tma_model::limits::BARRIER_BYTES;
 use tma_model::sync::{
-    Access, AccessKind, Arrival, Awaited, Epoch, MbarrierCount, MbarrierFault, Memory, PhaseOrder, Proxy,
-    Scope, Wait,
+    Access, AccessKind, Arrival, Awaited, Epoch, MbarrierCount, MbarrierFault, PhaseOrder, Proxy, Scope, Wait,
 };
 
 use super::code::Ends;
-use super::finding::{Act, Detail, Doubt, Party, Rule, Why};
+use super::finding::{Act, Detail, Party, Rule, Why};
 use super::memory::region::Region;
-use super::memory::{Record, Site, all_know_over};
+use super::memory::{Site, all_know_over};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
@@ -226,29 +225,10 @@ impl Run<'_, '_> {
     }
 
     /// Whether all threads of the current group see what happened in a step.
-    fn sees(&self, step: Epoch) -> bool {
+    pub(super) fn sees(&self, step: Epoch) -> bool {
         let me = self.me();
         let own = step.component() == me.view.epoch().component();
         if own && me.threads.len() > 1 { me.view.knows().seen().knows(step) } else { me.view.follows(step) }
-    }
-
-    /// That copies may complete at an mbarrier.
-    pub(super) fn usable_by_copies(&mut self, stmt: StmtId, place: At) -> Step {
-        let does = Act::IssueCopyThere;
-        let known = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
-        let Some((step, fenced, init)) = known else {
-            let detail = Detail::Memory { block: place.0, at: place.1 };
-            return self.found(Rule::NotVisible, (stmt, does), vec![], detail);
-        };
-        let view = &self.me().view;
-        let behind_fence =
-            view.sees_async(step, Memory::Shared) || fenced.is_some_and(|fence| self.sees(fence));
-        if self.sees(step) && behind_fence {
-            return Ok(());
-        }
-        let detail = self.barrier_detail(place);
-        let other = Party { site: init, does: Act::Initialise };
-        self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
     pub(super) fn barrier_detail(&mut self, place: At) -> Detail {
@@ -493,41 +473,6 @@ impl Run<'_, '_> {
             return Err(Stop::Found(Box::new(found)));
         }
         Ok(())
-    }
-
-    /// An access of the current group to a block's shared memory. `done` is the step at which an
-    /// asynchronous one is over.
-    pub(super) fn touch(
-        &mut self,
-        stmt: StmtId,
-        block: usize,
-        (access, region): (Access, Region),
-        done: Option<Epoch>,
-    ) -> Step {
-        if self.input.code.trusts(stmt) {
-            return Ok(());
-        }
-        let site = self.site(stmt);
-        let agent = &self.agents[self.current];
-        let me = agent.view.epoch();
-        let record = Record::new(access, done.unwrap_or(me), region, site, agent.threads.len());
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let reads = access.kind != AccessKind::Write;
-        if reads && !memory.is_written(&record) {
-            let span = self.span_of(stmt);
-            self.doubts.push(Doubt { why: Why::Unwritten, span });
-        }
-        if !reads && record.region.overlaps_itself(record.threads) {
-            let span = self.span_of(stmt);
-            self.doubts.push(Doubt { why: Why::Together, span });
-        }
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let agent = &self.agents[self.current];
-        let clash = memory.access(&agent.view, record);
-        match clash {
-            None => Ok(()),
-            Some(clash) => self.clashed(stmt, block, access, &clash),
-        }
     }
 }
 

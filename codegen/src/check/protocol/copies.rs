@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Proxy};
+use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Memory, Proxy};
 
 use super::barriers::At;
 use super::code::Op;
@@ -150,6 +150,25 @@ impl Run<'_, '_> {
         let panels = u32::try_from(slice.panels()).unwrap_or(1);
         let start = |index: u32| at + index * panel + number * bytes;
         (0..panels).map(|index| start(index)..start(index) + bytes).collect()
+    }
+
+    /// That copies may complete at an mbarrier.
+    fn usable_by_copies(&mut self, stmt: StmtId, place: At) -> Step {
+        let does = Act::IssueCopyThere;
+        let known = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
+        let Some((step, fenced, init)) = known else {
+            let detail = Detail::Memory { block: place.0, at: place.1 };
+            return self.found(Rule::NotVisible, (stmt, does), vec![], detail);
+        };
+        let view = &self.me().view;
+        let behind_fence =
+            view.sees_async(step, Memory::Shared) || fenced.is_some_and(|fence| self.sees(fence));
+        if self.sees(step) && behind_fence {
+            return Ok(());
+        }
+        let detail = self.barrier_detail(place);
+        let other = Party { site: init, does: Act::Initialise };
+        self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
     /// A load: its bytes count at the barrier of each block, and are there once that phase is

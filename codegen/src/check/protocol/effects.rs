@@ -1,25 +1,23 @@
 //! What each statement does in a world.
 
-use std::rc::Rc;
-
-use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
+use tma_model::sync::{Access, AccessKind, Proxy};
 
 use super::copies::bytes_of;
 use super::explain;
 use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
-use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
-use super::memory::region::{Overlap, Region, element_offsets};
-use super::memory::{Clash, Site};
+use super::memory::Site;
+use super::memory::global::Whereabouts;
+use super::memory::region::{Region, element_offsets};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::{Agent, Together};
 use super::term::Symbol;
 use super::value::Value;
 use crate::check::layout;
 use crate::ir::{
-    BinaryOp, Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
+    Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
 };
-use crate::limits::{MAP_BYTES, WARP_THREADS};
+use crate::limits::MAP_BYTES;
 
 const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
 const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
@@ -202,85 +200,6 @@ impl<'k> Run<'_, 'k> {
         }
     }
 
-    /// An access of threads to global memory that copies access as well.
-    pub(super) fn global_access(
-        &mut self,
-        stmt: &Stmt,
-        param: ParamId,
-        (index, vector): (&Expr, u32),
-        access: Access,
-    ) -> Step {
-        if !self.input.code.slice.is_shared_with_copies(param) {
-            return Ok(());
-        }
-        let at = match self.numbers(index) {
-            Some(index) => Whereabouts::Elements(index, Some(vector)),
-            None => Whereabouts::Anywhere,
-        };
-        self.touch_global(stmt.id, param, (access, at), None)
-    }
-
-    /// An access of the current group to global memory. `done` is the step at which that of a copy is
-    /// over.
-    pub(super) fn touch_global(
-        &mut self,
-        stmt: StmtId,
-        param: ParamId,
-        (access, at): (Access, Whereabouts),
-        done: Option<Epoch>,
-    ) -> Step {
-        if self.input.code.trusts(stmt) {
-            return Ok(());
-        }
-        self.charge()?;
-        let agent = &self.agents[self.current];
-        let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
-        let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
-        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, record);
-        let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
-        if overlap != Overlap::Yes {
-            let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
-            // Copies to elements that are not known are taken to go to different ones.
-            if are_stores && earlier.access.kind != AccessKind::Read && access.kind != AccessKind::Read {
-                return Ok(());
-            }
-            let span = self.span_of(stmt);
-            self.doubt(Why::Global, span);
-            return Ok(());
-        }
-        let rule = match hazard {
-            Hazard::NoProxyFence => Rule::Fence,
-            Hazard::Unordered | Hazard::Untold => Rule::Race,
-        };
-        let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
-        self.found(rule, (stmt, verb(access)), others, Detail::Global(param))
-    }
-
-    /// One thread of each warp is told that it is the one. Which one that is, no kernel may rely on:
-    /// it is a symbol, and a launch is followed for each kind of lane.
-    fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> Step<Flow> {
-        let threads = Rc::clone(&self.me().threads);
-        self.electing.extend(threads.iter().map(|thread| thread / WARP_THREADS));
-        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
-        if self.come_together(stmt, Together::Elect, Why::Elected)? == Flow::Blocked {
-            return Ok(Flow::Blocked);
-        }
-        let mut all = vec![];
-        for thread in threads.iter() {
-            let (warp, lane) = (thread / WARP_THREADS, thread % WARP_THREADS);
-            let symbol = self.terms.symbol(Symbol::Elected(warp), Scalar::U32);
-            let [picked, lane] =
-                [self.input.elected(warp), lane].map(|lane| self.terms.number(i128::from(lane), Scalar::U32));
-            let is_picked = self.terms.binary(BinaryOp::Eq, symbol, picked);
-            if !self.facts.assume(self.terms, is_picked, true) {
-                return Err(Stop::Over);
-            }
-            all.push(self.terms.binary(BinaryOp::Eq, symbol, lane));
-        }
-        self.set(dest, Lanes::of(all).map_or(Value::Unknown, Value::Number));
-        Ok(Flow::Next)
-    }
-
     /// Where in shared memory the threads of the group access, by block.
     fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
         let Value::Place(place) = self.value(expr) else {
@@ -295,7 +214,7 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// An access of each thread costs more than a step of all.
-    fn charge(&mut self) -> Step {
+    pub(super) fn charge(&mut self) -> Step {
         let cost = self.me().threads.len() as u64 / 16;
         self.budget.take_steps(cost)
     }
@@ -440,61 +359,6 @@ impl<'k> Run<'_, 'k> {
         self.touch(stmt.id, block, (access, Region::Some(range)), None)
     }
 
-    /// Two accesses do not go together: an error where they certainly touch the same bytes.
-    pub(super) fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> Step {
-        if !clash.certain {
-            let span = self.span_of(stmt);
-            self.doubt(Why::Address, span);
-            return Ok(());
-        }
-        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::Untold) {
-            let span = self.span_of(stmt);
-            self.doubt(Why::Atomics, span);
-            return Ok(());
-        }
-        let earlier = clash.earlier.access;
-        let rule = match clash.hazard {
-            Hazard::NoProxyFence => Rule::Fence,
-            Hazard::Unordered | Hazard::Untold => {
-                match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
-                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
-                        Rule::ReadBeforeWait
-                    }
-                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, _, _)
-                    | (Proxy::Async, AccessKind::Read, _, _)
-                    | (Proxy::Generic, AccessKind::Read, _, Proxy::Async) => Rule::Refill,
-                    (Proxy::Generic, _, _, _) => Rule::Race,
-                }
-            }
-        };
-        let others = vec![Party { site: clash.earlier.site, does: verb(earlier) }];
-        if rule == Rule::ReadBeforeWait
-            && let Some(found) = self.unannounced(block, clash.earlier.site)
-        {
-            return Err(Stop::Found(Box::new(found)));
-        }
-        let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };
-        let at = Party { site: self.site(stmt), does: verb(access) };
-        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
-    }
-
-    /// That a load brings bytes that nobody has announced: so the phase before it is complete, and
-    /// a wait for that says nothing of the load.
-    fn unannounced(&mut self, block: usize, load: Site) -> Option<Found> {
-        let mbarriers = &self.blocks.get(block)?.mbarriers;
-        let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
-            let state = mbarrier.state();
-            mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
-        })?;
-        let loads = Party { site: load, does: Act::IssueCopy };
-        let (at_site, others) = match mbarrier.announced {
-            Some(site) => (Party { site, does: Act::Announce }, vec![loads]),
-            None => (loads, vec![]),
-        };
-        let detail = Detail::Barrier { block, at, state: mbarrier.state() };
-        Some(Found { rule: Rule::Bytes, at: at_site, others, detail })
-    }
-
     /// Where a statement is written.
     pub(super) fn span_of(&self, stmt: StmtId) -> Span {
         explain::span_of(self.input, stmt)
@@ -562,16 +426,6 @@ impl<'k> Run<'_, 'k> {
     /// Nothing goes on: who waits for what.
     pub(super) fn deadlock(&mut self) -> Stop {
         super::deadlock::explain(self)
-    }
-}
-
-/// What an access does, as a message says it.
-fn verb(access: Access) -> Act {
-    match (access.proxy, access.kind) {
-        (Proxy::Generic, AccessKind::Read) => Act::Read,
-        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => Act::Write,
-        (Proxy::Async, AccessKind::Read) => Act::StartReading,
-        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => Act::StartWriting,
     }
 }
 

@@ -1,9 +1,9 @@
 //! What is said of a finding.
 
 use super::code::Op;
+use super::explore::input::Input;
 use super::finding::{Detail, Found, Party};
 use super::launch::Numbers;
-use super::run::Input;
 use super::term::{Node, Symbol, Terms};
 use crate::check::layout;
 use crate::diag::Diagnostic;

@@ -7,7 +7,7 @@
 //! | `term`, `facts`, `launch` | what a launch brings, what was decided of it, examples |
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state`, `choices` | one world: groups that take turns, and what was decided |
-//! | `effects`, `barriers`, `copies`, `meetings` | what statements do in it |
+//! | `effects`, `accesses`, `atomics`, `barriers`, `copies`, `meetings` | what statements do in it |
 //! | `memory` | accesses to shared and global memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | what is wrong, and what is said of it |
@@ -17,6 +17,7 @@
 //!
 //! `docs/protocol.md` says what is proved, how, and what is not.
 
+mod accesses;
 mod atomics;
 mod banks;
 mod barriers;

@@ -11,9 +11,9 @@ use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
 use super::banks::Banks;
 use super::choices::Choices;
-use super::code::{Ends, Op, Steps};
+use super::code::{Ends, Op};
 use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
-use super::explore::elections::Elected;
+use super::explore::input::Input;
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
 use super::lanes::Lanes;
@@ -22,51 +22,8 @@ use super::memory::global::GlobalRecord;
 use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
 use super::term::{Term, Terms};
 use super::value::{Scope, Value};
-use crate::check::CheckedKernel;
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
-
-/// What all worlds of a kernel have in common.
-#[derive(Debug)]
-pub(super) struct Input<'k> {
-    pub(super) kernel: &'k CheckedKernel,
-    pub(super) code: Steps<'k>,
-    /// The groups that the threads of each block are in.
-    pub(super) groups: Vec<Rc<[u32]>>,
-    /// The extents of the cluster.
-    pub(super) cluster: [u32; 3],
-    /// How many turns of a loop are looked at whose end is not known.
-    pub(super) most_turns: u32,
-    /// Registers of a thread at its start, where that is known.
-    pub(super) registers: Option<u32>,
-    /// The lanes that are elected, of warps of which others than usual are.
-    pub(super) elected: Elected,
-}
-
-/// The lane that `elect_one` is first taken to pick, one that no constant is likely to name.
-const ELECTED: u32 = 19;
-
-impl Input<'_> {
-    /// The lane that `elect_one` picks of a warp.
-    pub(super) fn elected(&self, warp: u32) -> u32 {
-        self.elected.get(&warp).copied().unwrap_or_else(|| self.usual(warp))
-    }
-
-    /// The lane that it is first taken to pick.
-    pub(super) fn usual(&self, warp: u32) -> u32 {
-        ELECTED.min(self.threads_of_warp(warp).saturating_sub(1))
-    }
-
-    /// The threads of a block.
-    pub(super) fn threads(&self) -> u32 {
-        u32::try_from(self.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX)
-    }
-
-    /// The threads that a warp begins with: the last one may have fewer.
-    pub(super) fn threads_of_warp(&self, warp: u32) -> u32 {
-        self.threads().saturating_sub(warp * WARP_THREADS).min(WARP_THREADS)
-    }
-}
 
 /// Turns of a loop that is followed turn by turn although its end is free.
 const SHORT: i128 = 64;

@@ -4,8 +4,9 @@
 //! Steps alone would not do: with a thousand groups of threads in each of 16 blocks, every clock
 //! has as many components as there are groups and barriers, and a step copies some of them.
 
+use super::input::Input;
 use crate::check::protocol::proof;
-use crate::check::protocol::run::{Input, Run, Step, Stop};
+use crate::check::protocol::run::{Run, Step, Stop};
 use crate::check::protocol::state::{Agent, Counter};
 use crate::check::protocol::value::Value;
 

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::input::Input;
 use crate::check::protocol::groups;
-use crate::check::protocol::run::Input;
 use crate::limits::WARP_THREADS;
 
 /// The lanes that are elected, by warp; the usual ones where none is given.

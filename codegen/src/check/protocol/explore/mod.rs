@@ -2,12 +2,14 @@
 
 pub(super) mod allowance;
 pub(super) mod elections;
+pub(super) mod input;
 mod results;
 
 use std::collections::VecDeque;
 
 use self::allowance::{Allowance, MOST_BYTES};
 use self::elections::{Elected, Elections};
+use self::input::Input;
 use self::results::{Ended, Outcome, Path, Results, most_stages};
 use super::banks::{Banks, SharedAccess};
 use super::choices::{Choices, Turns};
@@ -18,7 +20,7 @@ use super::finding::{Doubt, Found, Why};
 use super::groups;
 use super::launch;
 use super::proof::{self, Statics};
-use super::run::{Input, Run, Stop};
+use super::run::{Run, Stop};
 use super::term::Terms;
 use crate::check::{CheckedKernel, plain_polls, registers};
 use crate::diag::Diagnostic;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::input::Input;
 use crate::check::protocol::launch;
-use crate::check::protocol::run::Input;
 use crate::check::protocol::term::{Term, Terms};
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, SharedVar, Span, Type};

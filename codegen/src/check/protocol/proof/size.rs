@@ -2,7 +2,7 @@
 
 use tma_model::sync::{Clock, Epoch};
 
-use super::key::{Visit, walk};
+use super::walk::{Visit, walk};
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
 use crate::check::protocol::run::Run;

@@ -98,7 +98,7 @@ fn replaced(op: &Op<'_>) -> Option<LocalId> {
 /// The variables that a step reads.
 fn read(op: &Op<'_>, live: &mut Locals) {
     for expr in expressions(op) {
-        visit::each_local(expr, &mut |local| _ = live.insert(local));
+        visit::each_local(expr, &mut |local| live.insert(local));
     }
     if let Op::Do(Stmt { kind: StmtKind::Assign { local, index, .. }, .. }) = op
         && !index.is_empty()

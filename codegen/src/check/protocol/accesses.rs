@@ -1,0 +1,166 @@
+//! Accesses of threads and copies to shared and global memory, and what is wrong with them.
+
+use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
+
+use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
+use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
+use super::memory::region::{Overlap, Region};
+use super::memory::{Clash, Record, Site};
+use super::run::{Run, Step, Stop};
+use crate::ir::{Expr, ParamId, Stmt, StmtId};
+
+impl Run<'_, '_> {
+    /// An access of the current group to a block's shared memory. `done` is the step at which an
+    /// asynchronous one is over.
+    pub(super) fn touch(
+        &mut self,
+        stmt: StmtId,
+        block: usize,
+        (access, region): (Access, Region),
+        done: Option<Epoch>,
+    ) -> Step {
+        if self.input.code.trusts(stmt) {
+            return Ok(());
+        }
+        let site = self.site(stmt);
+        let agent = &self.agents[self.current];
+        let me = agent.view.epoch();
+        let record = Record::new(access, done.unwrap_or(me), region, site, agent.threads.len());
+        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let reads = access.kind != AccessKind::Write;
+        if reads && !memory.is_written(&record) {
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Unwritten, span });
+        }
+        if !reads && record.region.overlaps_itself(record.threads) {
+            let span = self.span_of(stmt);
+            self.doubts.push(Doubt { why: Why::Together, span });
+        }
+        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let agent = &self.agents[self.current];
+        let clash = memory.access(&agent.view, record);
+        match clash {
+            None => Ok(()),
+            Some(clash) => self.clashed(stmt, block, access, &clash),
+        }
+    }
+
+    /// Two accesses do not go together: an error where they certainly touch the same bytes.
+    fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> Step {
+        if !clash.certain {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Address, span);
+            return Ok(());
+        }
+        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::Untold) {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Atomics, span);
+            return Ok(());
+        }
+        let earlier = clash.earlier.access;
+        let rule = match clash.hazard {
+            Hazard::NoProxyFence => Rule::Fence,
+            Hazard::Unordered | Hazard::Untold => {
+                match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
+                        Rule::ReadBeforeWait
+                    }
+                    (Proxy::Async, AccessKind::Write | AccessKind::Reduce, _, _)
+                    | (Proxy::Async, AccessKind::Read, _, _)
+                    | (Proxy::Generic, AccessKind::Read, _, Proxy::Async) => Rule::Refill,
+                    (Proxy::Generic, _, _, _) => Rule::Race,
+                }
+            }
+        };
+        let others = vec![Party { site: clash.earlier.site, does: verb(earlier) }];
+        if rule == Rule::ReadBeforeWait
+            && let Some(found) = self.unannounced(block, clash.earlier.site)
+        {
+            return Err(Stop::Found(Box::new(found)));
+        }
+        let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };
+        let at = Party { site: self.site(stmt), does: verb(access) };
+        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+    }
+
+    /// That a load brings bytes that nobody has announced: so the phase before it is complete, and
+    /// a wait for that says nothing of the load.
+    fn unannounced(&mut self, block: usize, load: Site) -> Option<Found> {
+        let mbarriers = &self.blocks.get(block)?.mbarriers;
+        let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
+            let state = mbarrier.state();
+            mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
+        })?;
+        let loads = Party { site: load, does: Act::IssueCopy };
+        let (at_site, others) = match mbarrier.announced {
+            Some(site) => (Party { site, does: Act::Announce }, vec![loads]),
+            None => (loads, vec![]),
+        };
+        let detail = Detail::Barrier { block, at, state: mbarrier.state() };
+        Some(Found { rule: Rule::Bytes, at: at_site, others, detail })
+    }
+
+    /// An access of threads to global memory that copies access as well.
+    pub(super) fn global_access(
+        &mut self,
+        stmt: &Stmt,
+        param: ParamId,
+        (index, vector): (&Expr, u32),
+        access: Access,
+    ) -> Step {
+        if !self.input.code.slice.is_shared_with_copies(param) {
+            return Ok(());
+        }
+        let at = match self.numbers(index) {
+            Some(index) => Whereabouts::Elements(index, Some(vector)),
+            None => Whereabouts::Anywhere,
+        };
+        self.touch_global(stmt.id, param, (access, at), None)
+    }
+
+    /// An access of the current group to global memory. `done` is the step at which that of a copy is
+    /// over.
+    pub(super) fn touch_global(
+        &mut self,
+        stmt: StmtId,
+        param: ParamId,
+        (access, at): (Access, Whereabouts),
+        done: Option<Epoch>,
+    ) -> Step {
+        if self.input.code.trusts(stmt) {
+            return Ok(());
+        }
+        self.charge()?;
+        let agent = &self.agents[self.current];
+        let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
+        let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
+        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, record);
+        let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
+        if overlap != Overlap::Yes {
+            let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
+            // Copies to elements that are not known are taken to go to different ones.
+            if are_stores && earlier.access.kind != AccessKind::Read && access.kind != AccessKind::Read {
+                return Ok(());
+            }
+            let span = self.span_of(stmt);
+            self.doubt(Why::Global, span);
+            return Ok(());
+        }
+        let rule = match hazard {
+            Hazard::NoProxyFence => Rule::Fence,
+            Hazard::Unordered | Hazard::Untold => Rule::Race,
+        };
+        let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
+        self.found(rule, (stmt, verb(access)), others, Detail::Global(param))
+    }
+}
+
+/// What an access does, as a message says it.
+fn verb(access: Access) -> Act {
+    match (access.proxy, access.kind) {
+        (Proxy::Generic, AccessKind::Read) => Act::Read,
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => Act::Write,
+        (Proxy::Async, AccessKind::Read) => Act::StartReading,
+        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => Act::StartWriting,
+    }
+}

@@ -1,0 +1,198 @@
+//! Where threads meet: the block's barriers, warps, the cluster, and registers that are shared.
+
+mod named;
+mod registers;
+mod warp;
+
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+use tma_model::sync::Epoch;
+
+use self::named::Named;
+use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::Site;
+use super::run::{Flow, Run, Step};
+use super::state::{Agent, Came, Meeting, Meets, Together};
+use crate::ir::{Stmt, StmtId, Sync};
+
+/// The warp of a group that is within one.
+fn warp_of(agent: &Agent) -> u32 {
+    agent.threads.first().map_or(0, |thread| thread / WARP_THREADS)
+}
+
+impl Run<'_, '_> {
+    pub(in crate::check::protocol) fn meet(&mut self, stmt: &Stmt, sync: Sync) -> Step<Flow> {
+        match sync {
+            Sync::Threads => self.named(stmt.id, Named { id: 0, threads: None, aligned: true }, false),
+            Sync::Warp => self.warp(stmt.id, Together::Sync, vec![]).map(|(flow, _)| flow),
+            Sync::Warpgroup => {
+                let all = self.input.kernel.barriers().of_warpgroups();
+                let id = all.get(self.warpgroup() as usize).copied().unwrap_or(0);
+                let named = Named { id, threads: Some(WARPGROUP_THREADS), aligned: false };
+                self.named(stmt.id, named, false)
+            }
+            Sync::Cluster => {
+                if self.me().at_cluster != Some(stmt.id) {
+                    self.arrive_in_cluster(stmt.id, true)?;
+                    self.me_mut().at_cluster = Some(stmt.id);
+                }
+                let flow = self.wait_in_cluster(stmt.id)?;
+                if flow == Flow::Next {
+                    self.me_mut().at_cluster = None;
+                }
+                Ok(flow)
+            }
+            Sync::ClusterArrive => self.arrive_in_cluster(stmt.id, false).map(|()| Flow::Next),
+            Sync::ClusterWait => self.wait_in_cluster(stmt.id),
+        }
+    }
+
+    fn live(&self, block: usize) -> u32 {
+        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
+        live.map(|agent| agent.threads.len() as u32).sum()
+    }
+
+    fn arrive_in_cluster(&mut self, stmt: StmtId, aligned: bool) -> Step {
+        if self.me().in_cluster.is_some() {
+            let does = Act::ArriveTwice;
+            return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
+        }
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        let site = self.site(stmt);
+        let warps = numbered_warps(self.me());
+        if let Some(other) = self.cluster.at_another_place(&warps, (site, aligned)) {
+            let other = Party { site: other, does: Act::ComeOtherwise };
+            return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
+        }
+        let agent = &mut self.agents[self.current];
+        agent.in_cluster = Some(self.cluster.round);
+        self.cluster.releases.release(&mut agent.view);
+        self.cluster.first.get_or_insert(site);
+        self.cluster.arrived += agent.threads.len() as u32;
+        if self.cluster.arrived >= live {
+            self.cluster.next_round();
+            self.news += 1;
+        }
+        Ok(())
+    }
+
+    fn wait_in_cluster(&mut self, stmt: StmtId) -> Step<Flow> {
+        let Some(round) = self.me().in_cluster else {
+            let does = Act::WaitUnarrived;
+            return self.found(Rule::Parted, (stmt, does), vec![], Detail::Nothing);
+        };
+        if self.cluster.round <= round {
+            return Ok(Flow::Blocked);
+        }
+        let agent = &mut self.agents[self.current];
+        self.acquirer.acquire(&mut agent.view, &self.cluster.released);
+        agent.in_cluster = None;
+        Ok(Flow::Next)
+    }
+
+    /// A group of threads has ended: the cluster does not wait for it.
+    pub(in crate::check::protocol) fn leave_cluster(&mut self) {
+        let threads = self.me().threads.len() as u32;
+        if self.me().in_cluster == Some(self.cluster.round) {
+            self.cluster.arrived = self.cluster.arrived.saturating_sub(threads);
+        }
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        if self.cluster.arrived > 0 && self.cluster.arrived >= live {
+            self.cluster.next_round();
+            self.news += 1;
+        }
+    }
+
+    /// All threads of the grid meet, of which those of the cluster stand for all.
+    pub(in crate::check::protocol) fn meet_grid(&mut self, stmt: StmtId) -> Step<Flow> {
+        let site = self.site(stmt);
+        if let Some(span) = self.input.code.slice.by_block(stmt) {
+            self.doubt(Why::Grid, span);
+        }
+        if self.me().inside.is_none() {
+            let warps = numbered_warps(self.me());
+            if let Some(other) = self.grid.at_another_place(&warps, (site, true)) {
+                let other = Party { site: other, does: Act::ComeOtherwise };
+                return self.found(Rule::Parted, (stmt, Act::Come), vec![other], Detail::Nothing);
+            }
+        }
+        let all: u32 = self.agents.iter().map(|agent| agent.threads.len() as u32).sum();
+        let agent = &mut self.agents[self.current];
+        let round = match agent.inside {
+            Some(round) => round,
+            None => {
+                self.grid.releases.release(&mut agent.view);
+                self.grid.first.get_or_insert(site);
+                self.grid.arrived += agent.threads.len() as u32;
+                (agent.inside, agent.meets) = (Some(self.grid.round), Meets::Grid);
+                let round = self.grid.round;
+                if self.grid.arrived >= all {
+                    self.grid.next_round();
+                    self.news += 1;
+                }
+                round
+            }
+        };
+        if self.grid.round <= round {
+            return Ok(Flow::Blocked);
+        }
+        self.acquirer.acquire(&mut agent.view, &self.grid.released);
+        agent.inside = None;
+        Ok(Flow::Next)
+    }
+}
+
+fn warps_of(agent: &Agent) -> Vec<u32> {
+    let mut warps: Vec<u32> = agent.threads.iter().map(|thread| thread / WARP_THREADS).collect();
+    warps.dedup();
+    warps
+}
+
+/// The warps of a group, with numbers that those of other blocks do not have.
+fn numbered_warps(agent: &Agent) -> Vec<u32> {
+    let of_block = agent.block as u32 * NAMED_APART;
+    warps_of(agent).into_iter().map(|warp| of_block + warp).collect()
+}
+
+/// More than the warps of a block.
+const NAMED_APART: u32 = 1 << 8;
+
+impl Meeting {
+    /// Notes where warps come, and whether the instruction is one that all their threads must come
+    /// to; the other place to which some of them have come.
+    fn at_another_place(&mut self, warps: &[u32], (site, aligned): (Site, bool)) -> Option<Site> {
+        let mut elsewhere = None;
+        for warp in warps {
+            match self.places.iter().find(|place| place.warp == *warp) {
+                Some(place)
+                    if (aligned || place.aligned)
+                        && (place.site.stmt, place.site.turn) != (site.stmt, site.turn) =>
+                {
+                    elsewhere = Some(place.site);
+                }
+                Some(_) => {}
+                None => self.places.push(Came { warp: *warp, site, aligned }),
+            }
+        }
+        elsewhere
+    }
+
+    /// How many threads the warps have that have come to a barrier of the block.
+    fn of_warps(&self) -> u32 {
+        WARP_THREADS * self.warps.len() as u32
+    }
+
+    /// All have come.
+    fn next_round(&mut self) {
+        self.round += 1;
+        (self.arrived, self.expected, self.first) = (0, None, None);
+        self.places.clear();
+        self.warps.clear();
+        self.released = std::mem::take(&mut self.releases).join();
+        if let Some(component) = self.component {
+            self.released.learn(Epoch::new(component, self.round));
+        }
+        self.result = std::mem::take(&mut self.brought).into();
+    }
+}

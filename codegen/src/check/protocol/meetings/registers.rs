@@ -1,0 +1,67 @@
+//! Registers that the warpgroups of a block give and take.
+
+use tma_model::limits::WARPGROUP_THREADS;
+
+use crate::check::protocol::finding::Why;
+use crate::check::protocol::run::{Flow, Run};
+use crate::check::protocol::state::Change;
+use crate::ir::StmtId;
+
+impl Run<'_, '_> {
+    /// A warpgroup asks for registers, or gives some back.
+    pub(in crate::check::protocol) fn registers(
+        &mut self,
+        stmt: StmtId,
+        increase: bool,
+        registers: u32,
+    ) -> Flow {
+        let Some(begins) = self.input.registers else { return Flow::Next };
+        let (index, warpgroup) = (self.me().block, self.warpgroup());
+        let (step, past) = (self.epoch(), self.me().view.knows().past().clone());
+        let site = self.site(stmt);
+        let block = &mut self.blocks[index];
+        let held = block.registers.get(&warpgroup).copied().unwrap_or(begins);
+        let amount = held.abs_diff(registers) * WARPGROUP_THREADS;
+        if increase && registers > held {
+            let Some(left) = block.free_registers.checked_sub(amount) else { return Flow::Blocked };
+            block.free_registers = left;
+        } else if !increase && registers < held {
+            block.free_registers += amount;
+            self.news += 1;
+        }
+        if amount > 0 {
+            block.changes.push(Change { increase, amount, step, past, site });
+        }
+        block.registers.insert(warpgroup, registers);
+        Flow::Next
+    }
+
+    /// Whether registers suffice in whatever order warpgroups ask for them: what each increase finds
+    /// in any order covers it and all increases that need not come after it.
+    pub(in crate::check::protocol) fn registers_suffice(&mut self, block: usize) {
+        let changes = &self.blocks[block].changes;
+        let (increases, decreases): (Vec<&Change>, Vec<&Change>) =
+            changes.iter().partition(|change| change.increase);
+        let is_free = |decrease: &&&Change| !increases.iter().any(|increase| decrease.comes_after(increase));
+        let lacks = |increase: &&&Change| {
+            let given =
+                decreases.iter().filter(|decrease| increase.comes_after(decrease) || is_free(decrease));
+            let taken = increases.iter().filter(|other| !other.comes_after(increase));
+            let sum = |changes: &mut dyn Iterator<Item = u64>| changes.sum::<u64>();
+            sum(&mut taken.map(|change| u64::from(change.amount)))
+                > sum(&mut given.map(|change| u64::from(change.amount)))
+        };
+        let site = increases.iter().find(lacks).map(|change| change.site);
+        if let Some(site) = site {
+            self.doubt(Why::Registers, self.span_of(site.stmt));
+        }
+    }
+}
+
+impl Change {
+    /// Whether the other one has happened before this, in any order of threads.
+    fn comes_after(&self, other: &Self) -> bool {
+        let own = other.step.component() == self.step.component() && other.step.count() < self.step.count();
+        own || self.past.knows(other.step)
+    }
+}

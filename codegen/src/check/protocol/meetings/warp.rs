@@ -1,0 +1,190 @@
+//! The threads of a warp, where they meet or do something together.
+
+use std::rc::Rc;
+
+use tma_model::limits::WARP_THREADS;
+
+use super::warp_of;
+use crate::check::protocol::explain::span_of;
+use crate::check::protocol::finding::{Doubt, Why};
+use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::run::{Flow, Run, Step, Stop};
+use crate::check::protocol::state::{Agent, Meets, Together};
+use crate::check::protocol::term::{Symbol, Term};
+use crate::check::protocol::value::Value;
+use crate::ir::{BinaryOp, Expr, LocalId, Scalar, ShuffleOp, Stmt, StmtId, VoteOp, WarpOp, WarpReduceOp};
+
+/// What the lanes of a warp have brought to a meeting, by thread.
+type Brought = Rc<[(u32, Option<Term>)]>;
+
+impl Run<'_, '_> {
+    /// The threads of a warp meet at an operation, each with a value.
+    pub(super) fn warp(
+        &mut self,
+        stmt: StmtId,
+        at: Together,
+        brings: Vec<(u32, Option<Term>)>,
+    ) -> Step<(Flow, Brought)> {
+        let (block, warp) = (self.me().block, warp_of(self.me()));
+        let of_warp = |agent: &&Agent| agent.block == block && warp_of(agent) == warp && !agent.is_done;
+        let live: u32 = self.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
+        let site = self.site(stmt);
+        let inside = self.me().inside;
+        let agent = &mut self.agents[self.current];
+        let meeting = self.blocks[block].warps.entry((warp, at)).or_default();
+        let round = match inside {
+            Some(round) => round,
+            None => {
+                if at == Together::Sync {
+                    meeting.releases.release(&mut agent.view);
+                }
+                let first = *meeting.first.get_or_insert(site);
+                meeting.arrived += agent.threads.len() as u32;
+                meeting.brought.extend(brings);
+                // Lanes at two places may meet, as far as PTX says; compilers need not keep them two.
+                if first.stmt != stmt && at != Together::Sync {
+                    let span = span_of(self.input, stmt);
+                    self.doubts.push(Doubt { why: Why::Undefined, span });
+                }
+                (agent.inside, agent.meets) = (Some(meeting.round), Meets::Warp(warp, at));
+                meeting.round
+            }
+        };
+        if meeting.round <= round && meeting.arrived >= live {
+            meeting.next_round();
+            self.news += 1;
+        }
+        if meeting.round <= round {
+            return Ok((Flow::Blocked, Rc::from([])));
+        }
+        let result = Rc::clone(&meeting.result);
+        self.acquirer.acquire(&mut agent.view, &meeting.released);
+        agent.inside = None;
+        Ok((Flow::Next, result))
+    }
+
+    /// The threads of a warp come to what they do together; at once, if that is known. Where some of
+    /// them have ended, there is a reason for doubt.
+    pub(in crate::check::protocol) fn come_together(
+        &mut self,
+        stmt: &Stmt,
+        at: Together,
+        doubt: Why,
+    ) -> Step<Flow> {
+        if self.input.code.slice.is_whole_warp(stmt.id) {
+            return Ok(Flow::Next);
+        }
+        let brings = self.me().threads.iter().map(|&thread| (thread, None)).collect();
+        let (flow, all) = self.warp(stmt.id, at, brings)?;
+        if flow == Flow::Next && (all.len() as u32) < self.input.threads_of_warp(warp_of(self.me())) {
+            self.doubt(doubt, stmt.origin.span);
+        }
+        Ok(flow)
+    }
+
+    /// One thread of each warp is told that it is the one. Which one that is, no kernel may rely on:
+    /// it is a symbol, and a launch is followed for each kind of lane.
+    pub(in crate::check::protocol) fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> Step<Flow> {
+        let threads = Rc::clone(&self.me().threads);
+        self.electing.extend(threads.iter().map(|thread| thread / WARP_THREADS));
+        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
+        if self.come_together(stmt, Together::Elect, Why::Elected)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
+        let mut all = vec![];
+        for thread in threads.iter() {
+            let (warp, lane) = (thread / WARP_THREADS, thread % WARP_THREADS);
+            let symbol = self.terms.symbol(Symbol::Elected(warp), Scalar::U32);
+            let [picked, lane] =
+                [self.input.elected(warp), lane].map(|lane| self.terms.number(i128::from(lane), Scalar::U32));
+            let is_picked = self.terms.binary(BinaryOp::Eq, symbol, picked);
+            if !self.facts.assume(self.terms, is_picked, true) {
+                return Err(Stop::Over);
+            }
+            all.push(self.terms.binary(BinaryOp::Eq, symbol, lane));
+        }
+        self.set(dest, Lanes::of(all).map_or(Value::Unknown, Value::Number));
+        Ok(Flow::Next)
+    }
+
+    /// What the lanes of a warp make of the value of each.
+    pub(in crate::check::protocol) fn warp_operation(
+        &mut self,
+        stmt: &Stmt,
+        (dest, value): (LocalId, &Expr),
+        op: &WarpOp,
+    ) -> Step<Flow> {
+        let values = self.numbers(value);
+        let threads = Rc::clone(&self.me().threads);
+        let of_lane = |lane: usize| values.as_ref().and_then(|values| values.get(lane));
+        let brings = threads.iter().enumerate().map(|(lane, &thread)| (thread, of_lane(lane)));
+        let scalar = value.ty.as_scalar().unwrap_or(Scalar::U32);
+        let (flow, all) = self.warp(stmt.id, Together::of(op, scalar), brings.collect())?;
+        if flow == Flow::Blocked {
+            return Ok(flow);
+        }
+        let result = self.combine(stmt, op, &all)?;
+        self.set(dest, result);
+        Ok(Flow::Next)
+    }
+
+    fn combine(&mut self, stmt: &Stmt, op: &WarpOp, all: &[(u32, Option<Term>)]) -> Step<Value> {
+        let known: Option<Vec<Term>> = all.iter().map(|(_, term)| *term).collect();
+        let same = known.as_ref().and_then(|all| {
+            let first = *all.first()?;
+            all.iter().all(|term| *term == first).then_some(first)
+        });
+        let number = |term| Value::Number(Lanes::Same(term));
+        // What a lane has that has ended, or never was, is undefined (PTX ISA, "shfl.sync").
+        let is_whole = all.len() == WARP_THREADS as usize;
+        Ok(match op {
+            // One value of all lanes is what each reads, whichever it reads.
+            WarpOp::Shuffle { op, by } => match (same.filter(|_| is_whole), op) {
+                (Some(term), _) => number(term),
+                (None, ShuffleOp::Idx) => {
+                    let lane = self.numbers(by).and_then(|lanes| lanes.uniform());
+                    let lane = lane.and_then(|lane| self.facts.number(self.terms, lane));
+                    let is_lane = |thread: u32| lane == Some(i128::from(thread % WARP_THREADS));
+                    let read = all.iter().find(|(thread, _)| is_lane(*thread));
+                    if read.is_none() && !is_whole {
+                        self.doubt(Why::Undefined, stmt.origin.span);
+                    }
+                    read.and_then(|(_, term)| *term).map_or(Value::Unknown, number)
+                }
+                (None, ShuffleOp::Xor | ShuffleOp::Up | ShuffleOp::Down) => {
+                    if !is_whole {
+                        self.doubt(Why::Undefined, stmt.origin.span);
+                    }
+                    Value::Unknown
+                }
+            },
+            WarpOp::Vote(vote) => match (self.votes(known.as_deref()), vote) {
+                (Some(votes), VoteOp::All) => number(self.terms.truth(votes.iter().all(|(_, yes)| *yes))),
+                (Some(votes), VoteOp::Any) => number(self.terms.truth(votes.iter().any(|(_, yes)| *yes))),
+                (Some(_), VoteOp::Ballot) | (None, VoteOp::All | VoteOp::Any | VoteOp::Ballot) => {
+                    match same {
+                        Some(term) if *vote != VoteOp::Ballot => number(term),
+                        Some(_) | None => {
+                            self.doubt(Why::Condition, stmt.origin.span);
+                            number(self.terms.fresh(vote.result()))
+                        }
+                    }
+                }
+            },
+            // What all lanes have is the least and the greatest of it.
+            WarpOp::Reduce(op) => match (same, op) {
+                (
+                    Some(term),
+                    WarpReduceOp::Min | WarpReduceOp::Max | WarpReduceOp::And | WarpReduceOp::Or,
+                ) => number(term),
+                (Some(_), WarpReduceOp::Add | WarpReduceOp::Xor) | (None, _) => Value::Unknown,
+            },
+            WarpOp::Match(_) => Value::Unknown,
+        })
+    }
+
+    fn votes(&self, all: Option<&[Term]>) -> Option<Vec<(usize, bool)>> {
+        let known = |(lane, term): (usize, &Term)| Some((lane, self.facts.known(self.terms, *term)?));
+        all?.iter().enumerate().map(known).collect()
+    }
+}
