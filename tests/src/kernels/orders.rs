@@ -2,6 +2,7 @@
 
 use tma_runtime::prelude::*;
 
+use super::atomics::Integer;
 use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{Sample, noise, samples};
