@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -51,14 +52,17 @@ const VARIABLES: usize = 5;
 /// What an element of `seen` holds if nobody observed anything.
 const NOTHING: u32 = u32::MAX;
 
+/// The device that `TMA_DEVICE` names. A GPU is opened once for all programs: that takes longer than
+/// one of them.
+static DEVICE: LazyLock<Device> = LazyLock::new(|| Device::open().unwrap_or_else(|error| panic!("{error}")));
+
 /// How often each outcome came about.
 type Histogram = BTreeMap<Vec<u32>, u64>;
 
-/// Runs a program on the device that `TMA_DEVICE` names, prints its outcomes, and fails if one of
-/// them is forbidden.
+/// Runs a program on the [`DEVICE`], prints its outcomes, and fails if one of them is forbidden.
 pub(crate) fn judge(program: &Program) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let device = Device::open()?;
+    let device = &*DEVICE;
     let is_simulated = device.name() == Device::simulator().name();
     let mut histogram = Histogram::new();
     let size = if is_simulated { Size::SIMULATED } else { Size::GPU };

@@ -67,7 +67,7 @@ pub(crate) mod litmus {
     }
 
     /// Lets the roles of a test begin at about the same time, each after a delay of its own: up to
-    /// 255 steps, and short ones as often as long ones. No role depends on another one here.
+    /// 4095 steps, and short ones as often as long ones. No role depends on another one here.
     #[tma_device]
     fn begin(memory: Global<u32>, noise: Global<u32>, ready: u32, roles: u32, drawn: u32) {
         memory.fetch_add(ready, 1, Order::Relaxed, Scope::Device);
@@ -77,7 +77,7 @@ pub(crate) mod litmus {
             }
         }
         let mut state = drawn | 1;
-        for _ in 0..(drawn >> 8) % (1 << drawn % 9) {
+        for _ in 0..(drawn >> 8) % (1 << drawn % 13) {
             state = state * 0x915f_77f5;
         }
         noise.store(drawn % noise.len() as u32, state, Order::Relaxed, Scope::Device);

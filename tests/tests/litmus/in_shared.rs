@@ -46,7 +46,7 @@ pub(crate) mod shared_litmus {
                 flags.store(i, 0, Order::Relaxed, Scope::Block);
             }
             sync_threads();
-            delay(noise, seed + round * 8191 + (block_idx().x * 4 + warp_idx()) * 131071, 64);
+            delay(noise, seed + round * 8191 + (block_idx().x * 4 + warp_idx()) * 131071, 1024);
             if warp_idx() % 2 == 0 {
                 if MODE == PLAIN {
                     data.set(i, 1);
@@ -97,7 +97,7 @@ pub(crate) mod shared_litmus {
                 flags.store(i, 0, Order::Relaxed, Scope::Block);
             }
             sync_cluster();
-            delay(noise, seed + round * 8191 + (block_idx().x * 4 + warp_idx()) * 131071, 256);
+            delay(noise, seed + round * 8191 + (block_idx().x * 4 + warp_idx()) * 131071, 1024);
             if cluster_rank() == 0 {
                 if MODE == PLAIN {
                     remote(data, 1).set(i, 1);
