@@ -4,7 +4,7 @@ use tma_runtime::prelude::*;
 
 /// Four blocks that take part in each test, by atomic operations at the scope of the device.
 #[tma_module]
-pub(crate) mod counting {
+pub(crate) mod counters {
     use tma_runtime::prelude::*;
 
     /// Relaxed parts, and a relaxed count.

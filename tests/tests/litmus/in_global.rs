@@ -77,8 +77,8 @@ pub(crate) mod litmus {
             }
         }
         let mut state = drawn | 1;
-        for _ in 0..(drawn >> 8) % (1 << drawn % 13) {
-            state = state * 0x915f_77f5;
+        for _ in 0..(drawn >> 8) % (1 << (drawn % 13)) {
+            state *= 0x915f_77f5;
         }
         noise.store(drawn % noise.len() as u32, state, Order::Relaxed, Scope::Device);
     }

@@ -21,7 +21,7 @@ pub(crate) mod shared_litmus {
         let mixed = (mixed ^ mixed >> 12) * 0x297a_2d39;
         let mut state = mixed;
         for _ in 0..(mixed >> 8) % most {
-            state = state * 0x915f_77f5;
+            state *= 0x915f_77f5;
         }
         noise.store(mixed % noise.len() as u32, state, Order::Relaxed, Scope::Device);
     }

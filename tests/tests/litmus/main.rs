@@ -15,7 +15,7 @@ mod histogram;
 mod in_global;
 mod in_shared;
 
-use counting::counting::{last_adds_up, swaps, tickets};
+use counting::counters::{last_adds_up, swaps, tickets};
 use histogram::{Outcome, Program, judge};
 use in_global::litmus::{
     chain, coherence, independent_reads, load_buffering, message, passed_on, store_buffering, thin_air,
