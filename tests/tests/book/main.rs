@@ -35,6 +35,7 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/tutorial-tensor-cores.md", "text,picture", "tests/tests/tutorials.rs"),
     ("docs/tutorial-multicast.md", "rust,kernel", "tests/tests/tutorials.rs"),
     ("docs/tutorial-multicast.md", "rust,finding", "tests/tests/tutorials.rs"),
+    ("docs/blocks.md", "rust,finding", "tests/tests/blocks.rs"),
     ("docs/host.md", "rust", "tests/tests/host.rs"),
     ("docs/debugging.md", "rust,finding", "ptx-sim/tests/book.rs"),
     ("docs/README.md", "cpp", "ptx-sim/tests/book.rs"),
