@@ -76,7 +76,7 @@ impl Default for LaunchConfig {
             cooperative: false,
             dynamic_shared_bytes: 0,
             seed: 0,
-            checks: Checks { order: true, global_initialised: false },
+            checks: Checks { order: true, global_initialised: false, global_order: true },
             host_threads: 0,
             instruction_limit: 1 << 32,
             block_limit: 1 << 22,
@@ -221,7 +221,8 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        copies: program.uses_async_proxy(),
+        cluster: 0,
+        grid: None,
         names: module.names(program.dynamic_shared),
         lines: module.lines(),
     };

@@ -37,6 +37,8 @@ rules! {
     Overrun: "overrun_wait.rs",
     Deadlock: "deadlock.rs",
     Race: "race.rs",
+    ScopeTooNarrow: "scope_of_a_block.ptx",
+    MixedProxies: "atomics_beside_reductions.ptx",
     DivergentBarrier: "divergence.rs",
     Uninitialised: "uninitialised.rs",
     OutOfBounds: "out_of_bounds.ptx",

@@ -34,7 +34,8 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         seed: 0,
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),
-        copies: false,
+        cluster: 0,
+        grid: None,
         names: Arc::new([]),
         lines: module.lines(),
     };

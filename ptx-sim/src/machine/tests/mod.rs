@@ -81,7 +81,8 @@ impl Lab {
             seed,
             checks,
             global: Arc::clone(&global),
-            copies: true,
+            cluster: 0,
+            grid: None,
             names: Arc::new([]),
             lines: Arc::new([]),
         });
