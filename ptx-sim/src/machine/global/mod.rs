@@ -315,7 +315,8 @@ impl State {
             if !self.table.line(piece.line).has_history {
                 continue;
             }
-            for start in self.overlapping(address, len) {
+            let bytes = piece.bytes.len() as u64;
+            for start in self.overlapping(piece.address(), bytes) {
                 self.histories.remove(&start);
             }
         }

@@ -104,7 +104,8 @@ pub(super) fn pieces(address: u64, len: u64) -> impl Iterator<Item = Piece> {
 }
 
 impl Piece {
-    fn address(&self) -> u64 {
+    /// The address of its first byte.
+    pub(super) fn address(&self) -> u64 {
         (self.line << LINE_BITS) + u64::from(self.bytes.start)
     }
 }
