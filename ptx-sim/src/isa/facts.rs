@@ -166,6 +166,11 @@ impl Facts {
         }
     }
 
+    /// Whether it is a copy that runs on its own.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.reads.copied().is_some() || self.writes.copied().is_some()
+    }
+
     /// Whether lanes access global memory strongly, or may.
     pub(crate) fn is_strong_in_global(&self) -> bool {
         self.accesses().any(|access| {

@@ -52,6 +52,11 @@ impl Program {
         self.code.iter().any(|inst| inst.op.facts().is_ordered_in_global())
     }
 
+    /// Whether copies of it may access global memory.
+    pub(crate) fn copies_global(&self) -> bool {
+        self.code.iter().any(|inst| inst.op.facts().is_copy())
+    }
+
     /// Whether its threads access global memory strongly, or may.
     pub(crate) fn is_strong_in_global(&self) -> bool {
         self.code.iter().any(|inst| inst.op.facts().is_strong_in_global())

@@ -133,3 +133,17 @@ fn the_last_block_sees_what_all_have_written() {
     both("release").always_found(Race);
     both("acquire").always_found(Race);
 }
+
+#[test]
+fn a_fence_covers_what_its_thread_knows_at_the_fence() {
+    // Each writer has a fence of its own, and the thread that sets the flag learns of the write
+    // behind or before its fence.
+    let writer = "st.global.u32 [%x], 1; fence.acq_rel.gpu; st.release.cta.global.u32 [%z], 1;";
+    let learns = "ld.acquire.cta.global.u32 %a, [%z]; setp.ne.u32 %p2, %a, 1; @%p2 bra END;";
+    let leader =
+        |before: &str, after: &str| format!("{before} {learns} {after} st.relaxed.gpu.global.u32 [%y], 1;");
+    let reader = format!("ld.acquire.gpu.global.u32 %a, [%y]; {THEN_X}");
+    let fence = "fence.acq_rel.gpu;";
+    run(Place::Block, &[writer, &leader("", fence), &reader]).clean().sometimes(&[&[], &[], &[1, 1]]);
+    run(Place::Block, &[writer, &leader(fence, ""), &reader]).found(Race);
+}

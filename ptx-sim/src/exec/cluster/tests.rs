@@ -34,6 +34,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         seed: 0,
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),
+        copies: true,
         cluster: 0,
         grid: None,
         names: Arc::new([]),

@@ -25,7 +25,7 @@ mod table;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tma_model::sync::{Epoch, MemoryScope, Releases, View};
+use tma_model::sync::{Epoch, MemoryScope, Proxy, Releases, View};
 
 pub(crate) use footprint::{Footprint, Footprints};
 pub(super) use foreign::{Imports, Observer};
@@ -38,6 +38,7 @@ use self::history::{History, Release, Released};
 use self::table::{Table, pieces};
 use super::index::ThreadId;
 use super::random::Random;
+use super::types::MachineConfig;
 
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
 const OLD_STORES: u64 = 0x9fb2_1c65_1e98_df25;
@@ -103,6 +104,8 @@ impl Grid {
 #[derive(Debug)]
 enum Tracking {
     Off,
+    /// Only for proxy fences between writes of threads and copies of the cluster.
+    Fences(Box<Table>),
     Own(Box<Table>),
     Shared(Arc<Grid>),
 }
@@ -138,11 +141,16 @@ pub(super) struct GlobalAccesses {
 }
 
 impl GlobalAccesses {
-    /// Of cluster number `cluster`. Nothing is kept unless it is `tracked`.
-    pub(super) fn new(tracked: bool, grid: Option<Arc<Grid>>, cluster: u32, threads: u32, seed: u64) -> Self {
-        let tracking = match grid {
-            _ if !tracked => Tracking::Off,
-            Some(grid) => Tracking::Shared(grid),
+    /// Of a cluster that has not begun.
+    pub(super) fn new(config: &MachineConfig) -> Self {
+        let MachineConfig { threads, cluster, .. } = *config;
+        let tracking = match &config.grid {
+            _ if !config.checks.order => Tracking::Off,
+            _ if !config.checks.global_order && config.copies => {
+                Tracking::Fences(Box::new(Table::of_fences(threads)))
+            }
+            _ if !config.checks.global_order => Tracking::Off,
+            Some(grid) => Tracking::Shared(Arc::clone(grid)),
             None => Tracking::Own(Box::new(Table::new(threads))),
         };
         Self {
@@ -152,7 +160,7 @@ impl GlobalAccesses {
             imports: Imports::default(),
             pending: HashMap::new(),
             fences: HashMap::new(),
-            random: Random::new(seed ^ OLD_STORES),
+            random: Random::new(config.seed ^ OLD_STORES),
             stale_reads: 0,
         }
     }
@@ -162,7 +170,7 @@ impl GlobalAccesses {
     pub(super) fn is_off(&self) -> bool {
         match self.tracking {
             Tracking::Off => true,
-            Tracking::Own(_) | Tracking::Shared(_) => false,
+            Tracking::Fences(_) | Tracking::Own(_) | Tracking::Shared(_) => false,
         }
     }
 
@@ -170,7 +178,7 @@ impl GlobalAccesses {
     pub(super) fn grid(&self) -> Option<Arc<Grid>> {
         match &self.tracking {
             Tracking::Shared(grid) => Some(Arc::clone(grid)),
-            Tracking::Off | Tracking::Own(_) => None,
+            Tracking::Off | Tracking::Fences(_) | Tracking::Own(_) => None,
         }
     }
 
@@ -179,7 +187,7 @@ impl GlobalAccesses {
     pub(super) fn is_shared(&self) -> bool {
         match self.tracking {
             Tracking::Shared(_) => true,
-            Tracking::Off | Tracking::Own(_) => false,
+            Tracking::Off | Tracking::Fences(_) | Tracking::Own(_) => false,
         }
     }
 
@@ -225,7 +233,11 @@ impl GlobalAccesses {
         };
         match &mut self.tracking {
             Tracking::Off => {}
-            Tracking::Own(table) => stretches.for_each(|stretch| access(table, stretch)),
+            // What threads read is of no matter to copies.
+            Tracking::Fences(_) if is_read_of_thread(mark) => {}
+            Tracking::Fences(table) | Tracking::Own(table) => {
+                stretches.for_each(|stretch| access(table, stretch));
+            }
             Tracking::Shared(grid) => {
                 let state = &mut *grid.state();
                 for (start, end) in stretches {
@@ -266,7 +278,7 @@ impl GlobalAccesses {
             }
         };
         match &mut self.tracking {
-            Tracking::Off => {}
+            Tracking::Off | Tracking::Fences(_) => {}
             Tracking::Own(table) => stretches.for_each(|stretch| landed(table, stretch)),
             Tracking::Shared(grid) => {
                 let mut state = grid.state();
@@ -280,7 +292,7 @@ impl GlobalAccesses {
     pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {
         match &mut self.tracking {
             Tracking::Own(table) => table.keep_bytes(address, bytes),
-            Tracking::Off | Tracking::Shared(_) => {}
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => {}
         }
     }
 
@@ -288,7 +300,7 @@ impl GlobalAccesses {
     pub(super) fn has_bytes(&mut self, address: u64, bytes: &[u8]) -> Option<bool> {
         match &mut self.tracking {
             Tracking::Own(table) => Some(table.has_bytes(address, bytes)),
-            Tracking::Off | Tracking::Shared(_) => None,
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => None,
         }
     }
 
@@ -296,7 +308,7 @@ impl GlobalAccesses {
     pub(super) fn take_table(&mut self) -> Option<Box<Table>> {
         match std::mem::replace(&mut self.tracking, Tracking::Off) {
             Tracking::Own(table) => Some(table),
-            Tracking::Off | Tracking::Shared(_) => None,
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => None,
         }
     }
 
@@ -306,6 +318,10 @@ impl GlobalAccesses {
     pub(super) fn take_stale_reads(&mut self) -> u64 {
         std::mem::take(&mut self.stale_reads)
     }
+}
+
+fn is_read_of_thread(access: &GlobalAccess) -> bool {
+    access.manner.kind == Kind::Read && access.manner.proxy == Proxy::Generic
 }
 
 impl State {

@@ -158,16 +158,16 @@ impl GlobalAccesses {
             conflict = conflict.or(found);
         }
         let author = mark.author;
-        let (known, base) = match state.history(access.address, len, global) {
+        let base = match state.history(access.address, len, global) {
             Some(history) => match &change {
-                Change::Store(_) => (true, history.own_released(author)),
-                Change::Update { .. } => (true, history.newest(author, access.scope, threads)),
+                Change::Store(_) => history.own_released(author),
+                Change::Update { .. } => history.newest(author, access.scope, threads),
             },
             // A place of another size takes the place of those that it overlaps.
             None => {
                 let released = state.released_to(access.address, len);
                 state.forget_histories(access.address, len.into());
-                (false, released)
+                released
             }
         };
         let mut value = [0; WIDEST];
@@ -187,10 +187,8 @@ impl GlobalAccesses {
             }
         }
         let released = self.released_by(access, base, order);
-        if known || len as usize <= WIDEST {
-            if let Some(history) = state.history(access.address, len, global) {
-                history.store(mark, value, released);
-            }
+        if let Some(history) = state.history(access.address, len, global) {
+            history.store(mark, value, released);
         }
         conflict
     }

@@ -115,9 +115,11 @@ impl Piece {
 pub(in crate::machine) struct Table {
     /// Threads of a block.
     threads: u32,
+    /// Whether only proxy fences are looked for.
+    fences_only: bool,
     /// The number of a page, and its place.
     places: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
-    pages: Vec<Box<[Line; LINES]>>,
+    pages: Vec<Vec<Line>>,
     /// The page that was asked for last.
     last: Option<(u64, usize)>,
     sets: Vec<Vec<GlobalAccess>>,
@@ -164,6 +166,11 @@ impl Table {
         Self { threads, ..Self::default() }
     }
 
+    /// That looks only for proxy fences between writes of threads and copies.
+    pub(super) fn of_fences(threads: u32) -> Self {
+        Self { threads, fences_only: true, ..Self::default() }
+    }
+
     /// Threads of a block.
     pub(super) fn threads(&self) -> u32 {
         self.threads
@@ -177,7 +184,7 @@ impl Table {
             _ => {
                 let pages = &mut self.pages;
                 *self.places.entry(number).or_insert_with(|| {
-                    pages.push(Box::new(std::array::from_fn(|_| Line::default())));
+                    pages.push(std::iter::repeat_with(Line::default).take(LINES).collect());
                     pages.len() - 1
                 })
             }
@@ -211,12 +218,22 @@ impl Table {
         // Lent, so that a line and the sets can be changed at a time.
         let mut sets = std::mem::take(&mut self.sets);
         let mut free = std::mem::take(&mut self.free);
-        let threads = self.threads;
+        let (threads, fences_only) = (self.threads, self.fences_only);
         let line = self.line(piece.line);
         let mut conflict = None;
         for index in line.range(&piece.bytes, &mut sets) {
             let cell = &mut line.cells[index];
             let found = cell.after_write(mark, observer, threads);
+            if fences_only {
+                let found = found.filter(|(rule, _)| *rule == Rule::MissingProxyFence);
+                if let (None, Some((rule, other))) = (conflict, found) {
+                    conflict = Some(GlobalConflict { rule, address: piece.address(), other });
+                }
+                if mark.manner.kind != Kind::Read {
+                    cell.write = *mark;
+                }
+                continue;
+            }
             let found = match mark.manner.kind {
                 Kind::Read => {
                     cell.add_reader(mark, observer, &mut sets, &mut free);

@@ -87,13 +87,7 @@ impl Memory {
             global: Arc::clone(&config.global),
             maps: Maps::default(),
             stores: UnfinishedStores::default(),
-            accesses: GlobalAccesses::new(
-                config.checks.order && config.checks.global_order,
-                config.grid.clone(),
-                config.cluster,
-                config.threads,
-                config.seed,
-            ),
+            accesses: GlobalAccesses::new(config),
         }
     }
 

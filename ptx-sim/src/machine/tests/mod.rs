@@ -81,6 +81,7 @@ impl Lab {
             seed,
             checks,
             global: Arc::clone(&global),
+            copies: true,
             cluster: 0,
             grid: None,
             names: Arc::new([]),

@@ -98,8 +98,8 @@ pub struct Checks {
     pub order: bool,
     /// Reads of global memory that nobody wrote.
     pub global_initialised: bool,
-    /// Order between accesses to global memory, and old values that strong loads may see. Only
-    /// together with `order`.
+    /// Order between all accesses to global memory, and old values that strong loads may see. Only
+    /// together with `order`, which by itself looks for proxy fences before copies of global memory.
     pub global_order: bool,
 }
 
@@ -127,6 +127,8 @@ pub struct MachineConfig {
     pub thread_registers: Option<u32>,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
+    /// Whether the kernel has copies: only then proxy fences of global memory matter.
+    pub copies: bool,
     /// The number of the cluster in the grid.
     pub cluster: u32,
     /// The accesses of all clusters to global memory, of a kernel with strong ones there.
