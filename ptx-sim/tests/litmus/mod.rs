@@ -37,6 +37,11 @@ pub(crate) struct Outcomes {
 /// Runs a program, of which each thread finds zeros at `%x`, `%y` and `%z`, 16 bytes of shared
 /// memory at `tile`, and an mbarrier at `bar` behind it.
 pub(crate) fn run(place: Place, threads: &[&str]) -> Outcomes {
+    run_with(Checks::ALL, place, threads)
+}
+
+/// The same with other checks.
+pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcomes {
     let count = threads.len() as u32;
     let mut text = String::from(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 memory, .param .u64 out) {\n\
@@ -71,7 +76,7 @@ pub(crate) fn run(place: Place, threads: &[&str]) -> Outcomes {
             cluster: [cluster, 1, 1],
             cooperative: true,
             seed,
-            checks: Checks::ALL,
+            checks,
             instruction_limit: 1 << 20,
             ..LaunchConfig::default()
         };
