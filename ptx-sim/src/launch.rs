@@ -67,7 +67,7 @@ pub struct LaunchConfig {
 }
 
 impl Default for LaunchConfig {
-    /// One thread in one block, with all checks.
+    /// One thread in one block, with the checks of order but for those of all global memory.
     fn default() -> Self {
         LaunchConfig {
             grid: [1; 3],
