@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::exec::Context;
 use crate::exec::cluster::{Cluster, Outcome, Turned};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
-use crate::machine::{MachineConfig, Random};
+use crate::machine::{ClusterGrid, Footprints, Grid, MachineConfig, Random};
 use crate::printed::Printed;
 use crate::profile::Profile;
 use crate::report::Finding;
@@ -20,7 +20,11 @@ const MOST_HOST_THREADS: usize = 256;
 /// Runs all clusters: each to its end, or, of a cooperative launch, all at once.
 pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
-    let clusters = Clusters { machine, config, per_axis };
+    let places = ClusterGrid { per_axis, cluster: config.cluster };
+    // The accesses of all clusters are kept together where some of them may order others.
+    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine.threads)));
+    let machine = &MachineConfig { grid, ..machine.clone() };
+    let clusters = Clusters { machine, config, places };
     if config.cooperative { together(context, &clusters) } else { one_by_one(context, &clusters) }
 }
 
@@ -28,20 +32,19 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
 struct Clusters<'l> {
     machine: &'l MachineConfig,
     config: &'l LaunchConfig,
-    per_axis: [u64; 3],
+    places: ClusterGrid,
 }
 
 impl Clusters<'_> {
     fn count(&self) -> u64 {
-        self.per_axis.iter().product()
+        self.places.count()
     }
 
     /// The machine of cluster `index`, which has a sequence of choices of its own.
     fn machine(&self, index: u64) -> MachineConfig {
-        let [x, y, _] = self.per_axis;
-        let blocks = blocks_of([index % x, index / x % y, index / x / y], self.config.cluster);
+        let (blocks, cluster) = (self.places.blocks(index), index as u32);
         let seed = self.config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
-        MachineConfig { blocks, seed, ..self.machine.clone() }
+        MachineConfig { blocks, cluster, seed, ..self.machine.clone() }
     }
 }
 
@@ -150,18 +153,6 @@ fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
     sum.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The blocks of the cluster at `place`, by rank.
-fn blocks_of(place: [u64; 3], cluster: [u32; 3]) -> Vec<[u32; 3]> {
-    let count: u32 = cluster.iter().product();
-    let within =
-        |rank: u32| [rank % cluster[0], rank / cluster[0] % cluster[1], rank / cluster[0] / cluster[1]];
-    let block = |rank| {
-        let within = within(rank);
-        std::array::from_fn(|axis| place[axis] as u32 * cluster[axis] + within[axis])
-    };
-    (0..count).map(block).collect()
-}
-
 /// The report as far as all clusters before `next` have ended. Outcomes are taken in their order,
 /// whichever ends first, and as soon as may be: a grid has more clusters than there is room for
 /// outcomes.
@@ -173,6 +164,7 @@ struct Sum {
     report: Report,
     printed: Printed,
     counts: Vec<Count>,
+    footprints: Footprints,
 }
 
 impl Sum {
@@ -185,6 +177,7 @@ impl Sum {
             report: Report::default(),
             printed: Printed::default(),
             counts: Vec::new(),
+            footprints: Footprints::default(),
         }
     }
 
@@ -219,6 +212,7 @@ impl Sum {
     fn add(&mut self, outcome: Outcome) {
         let report = &mut self.report;
         report.findings.extend(outcome.findings);
+        self.footprints.add(outcome.footprint, |finding| report.findings.add(finding));
         report.notes.extend(outcome.notes);
         self.printed.append(outcome.printed);
         report.thread_instructions += outcome.thread_instructions;

@@ -67,7 +67,7 @@ pub struct LaunchConfig {
 }
 
 impl Default for LaunchConfig {
-    /// One thread in one block, with all checks.
+    /// One thread in one block, with the checks of order but for those of all global memory.
     fn default() -> Self {
         LaunchConfig {
             grid: [1; 3],
@@ -76,7 +76,7 @@ impl Default for LaunchConfig {
             cooperative: false,
             dynamic_shared_bytes: 0,
             seed: 0,
-            checks: Checks { order: true, global_initialised: false },
+            checks: Checks { order: true, global_initialised: false, global_order: false },
             host_threads: 0,
             instruction_limit: 1 << 32,
             block_limit: 1 << 22,
@@ -221,7 +221,9 @@ pub fn launch(
         seed: config.seed,
         checks: config.checks,
         global: Arc::new(memory.clone()),
-        copies: program.uses_async_proxy(),
+        copies: program.copies_global(),
+        cluster: 0,
+        grid: None,
         names: module.names(program.dynamic_shared),
         lines: module.lines(),
     };

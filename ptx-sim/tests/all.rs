@@ -17,6 +17,7 @@ mod execution;
 mod findings;
 mod foreign;
 mod limits;
+mod litmus;
 mod loading;
 mod mbarriers;
 mod pairs;

@@ -5,7 +5,7 @@ use super::step::Turn;
 use super::warp::Warp;
 use super::{Issue, Lane};
 use crate::isa::float::{Exact, FloatOp, Mode};
-use crate::isa::{Atomic, AtomicOp, AtomicVector, Memory, Order, Reg, Space, WideAtomic};
+use crate::isa::{AccessOrder, Atomic, AtomicOp, AtomicVector, Memory, Reg, Space, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
 use crate::machine::{Pointer, Stop};
 use crate::report::FindingKind;
@@ -16,14 +16,15 @@ struct Update {
     op: AtomicOp,
     operands: [u64; 2],
     pointer: Pointer,
-    order: Order,
+    order: AccessOrder,
     bytes: u32,
+    /// Whether it is an `atom` and not a `red`.
+    reads: bool,
 }
 
 impl Turn<'_, '_> {
     pub(super) fn atomic(&mut self, warp: &mut Warp, atomic: &Atomic, issue: Issue) -> Result<(), Stop> {
-        let Atomic { op, memory, order, bytes, d, address, of } = *atomic;
-        let order = order.order;
+        let Atomic { op, memory, order, bytes, reads, d, address, of } = *atomic;
         let addresses = self.addresses(warp, address);
         for lane in issue.lanes() {
             let address = addresses[lane.index as usize];
@@ -39,7 +40,7 @@ impl Turn<'_, '_> {
             };
             let pointer = Pointer::new(space, address);
             let operands = of.map(|reg| warp.get(self.context, reg, lane.index));
-            let old = self.update(warp, lane, Update { op, operands, pointer, order, bytes })?;
+            let old = self.update(warp, lane, Update { op, operands, pointer, order, bytes, reads })?;
             warp.set(d, lane.index, old);
         }
         Ok(())
@@ -47,14 +48,18 @@ impl Turn<'_, '_> {
 
     /// Does what `update` says, and counts whether it has changed memory. Returns what was there.
     fn update(&mut self, warp: &Warp, lane: Lane, update: Update) -> Result<u64, Stop> {
-        let Update { op, operands: [b, c], pointer, order, bytes } = update;
+        let Update { op, operands: [b, c], pointer, order, bytes, reads } = update;
         let mut new = 0;
         let mut change = |old| {
             new = changed(op, old, b, c);
             new
         };
         let actor = warp.actor(lane.index, lane.site);
-        let old = self.machine.atomic(actor, pointer, bytes as usize, order, &mut change)?;
+        let width = bytes as usize;
+        let old = match reads {
+            true => self.machine.atomic(actor, pointer, width, order, &mut change)?,
+            false => self.machine.reduction(actor, pointer, width, order, &mut change)?,
+        };
         let unused = 64 - 8 * bytes;
         *self.changes += u64::from(new << unused != old << unused);
         Ok(old)
@@ -68,7 +73,7 @@ impl Turn<'_, '_> {
         issue: Issue,
     ) -> Result<(), Stop> {
         let AtomicVector { op, space, order, bytes, address, ref d, ref of } = *vector;
-        let order = order.order;
+        let reads = !d.is_empty();
         let addresses = self.addresses(warp, address);
         let whole = u64::from(bytes) * of.len() as u64;
         for lane in issue.lanes() {
@@ -80,7 +85,7 @@ impl Turn<'_, '_> {
             let values: Vec<u64> = of.iter().map(|reg| warp.get(self.context, *reg, lane.index)).collect();
             for (index, b) in values.into_iter().enumerate() {
                 let pointer = Pointer::new(space, start + u64::from(bytes) * index as u64);
-                let update = Update { op, operands: [b, 0], pointer, order, bytes };
+                let update = Update { op, operands: [b, 0], pointer, order, bytes, reads };
                 let old = self.update(warp, lane, update)?;
                 if let Some(reg) = d.get(index) {
                     warp.set(*reg, lane.index, old);
@@ -106,7 +111,7 @@ impl Turn<'_, '_> {
             let mut change = |old| if compare.is_none_or(|compare| compare == old) { new } else { old };
             let actor = warp.actor(lane.index, lane.site);
             let at = Pointer::new(wide.space, addresses[lane.index as usize]);
-            let old = self.machine.wide_atomic(actor, at, wide.order.order, &mut change)?;
+            let old = self.machine.wide_atomic(actor, at, wide.order, &mut change)?;
             *self.changes += u64::from(change(old) != old);
             warp.set(wide.d, lane.index, old as u64);
             warp.set(wide.d.upper(), lane.index, (old >> 64) as u64);

@@ -7,7 +7,7 @@ use super::memory::Location;
 use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
-use crate::isa::{Assertion, ControlOp, Memory, Order, Pc, Reg, Space};
+use crate::isa::{AccessOrder, Assertion, ControlOp, Memory, Pc, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
 
@@ -180,9 +180,9 @@ impl Turn<'_, '_> {
 }
 
 fn local(offset: u32) -> Location {
-    Location { memory: Memory::Local, address: offset.into(), order: Order::Weak }
+    Location { memory: Memory::Local, address: offset.into(), order: AccessOrder::WEAK }
 }
 
 fn generic(address: u64) -> Location {
-    Location { memory: Memory::Machine(Space::Generic), address, order: Order::Weak }
+    Location { memory: Memory::Machine(Space::Generic), address, order: AccessOrder::WEAK }
 }

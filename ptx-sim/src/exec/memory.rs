@@ -5,7 +5,7 @@ use super::addresses::{Target, resolve};
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
-use crate::isa::{Access, Address, Memory, MemoryOp, Order, Reg, Space};
+use crate::isa::{Access, AccessOrder, Address, Memory, MemoryOp, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
 
@@ -17,7 +17,7 @@ const WIDEST: usize = 64;
 pub(super) struct Location {
     pub(super) memory: Memory,
     pub(super) address: u64,
-    pub(super) order: Order,
+    pub(super) order: AccessOrder,
 }
 
 impl Turn<'_, '_> {
@@ -43,7 +43,7 @@ impl Turn<'_, '_> {
 
     fn load(&mut self, warp: &mut Warp, access: &Access, issue: Issue) -> Result<(), Stop> {
         let addresses = self.addresses(warp, access.address);
-        let (memory, order) = (access.memory, access.order.order);
+        let (memory, order) = (access.memory, access.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
         debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
@@ -76,12 +76,14 @@ impl Turn<'_, '_> {
                 warp.set(*reg, lane.index, value);
             }
         }
+        // Who saw an old store may see another one when it looks again.
+        *self.changes += self.machine.take_stale_reads();
         Ok(())
     }
 
     fn store(&mut self, warp: &mut Warp, access: &Access, issue: Issue) -> Result<(), Stop> {
         let addresses = self.addresses(warp, access.address);
-        let (memory, order) = (access.memory, access.order.order);
+        let (memory, order) = (access.memory, access.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
         debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
@@ -196,7 +198,7 @@ impl Turn<'_, '_> {
             }
             let (memory, piece) = (Memory::Machine(Space::Global), [0xff; 16]);
             for offset in (0..LINE).step_by(piece.len()).filter(|_| discards) {
-                let location = Location { memory, address: start + offset, order: Order::Weak };
+                let location = Location { memory, address: start + offset, order: AccessOrder::WEAK };
                 self.write(warp, lane, location, &piece)?;
             }
         }

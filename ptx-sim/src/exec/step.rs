@@ -177,7 +177,7 @@ impl Turn<'_, '_> {
                 lanes_of(issue.active).for_each(|lane| self.machine.fence(warp.thread(lane), *kind));
             }
             Op::MemoryFence(fence) => {
-                let mut fence = |lane| self.machine.memory_fence(warp.thread(lane), fence.order);
+                let mut fence = |lane| self.machine.memory_fence(warp.thread(lane), *fence);
                 lanes_of(issue.active).for_each(&mut fence);
             }
             Op::CopyAsync(op) => return self.copy_async(warp, op, issue),

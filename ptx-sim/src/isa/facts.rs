@@ -54,16 +54,8 @@ pub(crate) struct LaneAccess {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyAccess {
     pub(crate) space: Space,
-    pub(crate) proxy: Proxy,
     /// Whether what is written is combined with what was there.
     pub(crate) combines: bool,
-}
-
-/// The path that an access takes to memory. Source: PTX ISA, "Proxies".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proxy {
-    Generic,
-    Async,
 }
 
 /// Whether an operation can end a loop in which other threads wait, or may itself do something else
@@ -174,10 +166,14 @@ impl Facts {
         }
     }
 
-    /// Whether clusters can see in which order they come to global memory: it is accessed there, or
-    /// may be, more strongly than weak, or combined with.
-    pub(crate) fn is_ordered_in_global(&self) -> bool {
-        let strong = self.accesses().any(|access| {
+    /// Whether it is a copy that runs on its own.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.reads.copied().is_some() || self.writes.copied().is_some()
+    }
+
+    /// Whether lanes access global memory strongly, or may.
+    pub(crate) fn is_strong_in_global(&self) -> bool {
+        self.accesses().any(|access| {
             let may_be_global = match access.memory {
                 Memory::Machine(Space::Global | Space::Generic) => true,
                 Memory::Machine(Space::Shared | Space::SharedCluster) | Memory::Local | Memory::Param => {
@@ -185,32 +181,31 @@ impl Facts {
                 }
             };
             may_be_global && (self.is_atomic() || access.order.order.is_strong())
-        });
-        let combines = self.writes.copied().is_some_and(|copy| copy.combines && copy.space == Space::Global);
-        strong || combines
+        })
     }
 
-    /// Whether a copy of it goes through the asynchronous proxy.
-    pub(crate) fn uses_async_proxy(&self) -> bool {
-        let mut copies = [self.reads, self.writes].into_iter().filter_map(Footprint::copied);
-        copies.any(|copy| copy.proxy == Proxy::Async)
+    /// Whether clusters can see in which order they come to global memory: it is accessed there, or
+    /// may be, more strongly than weak, or combined with.
+    pub(crate) fn is_ordered_in_global(&self) -> bool {
+        let combines = self.writes.copied().is_some_and(|copy| copy.combines && copy.space == Space::Global);
+        self.is_strong_in_global() || combines
     }
 }
 
 impl Footprint {
     /// What a copy through the asynchronous proxy accesses.
     const fn asynchronous(space: Space) -> Self {
-        Self::Copy(CopyAccess { space, proxy: Proxy::Async, combines: false })
+        Self::Copy(CopyAccess { space, combines: false })
     }
 
     /// The same, combined with what is there.
     const fn reduced(space: Space, combines: bool) -> Self {
-        Self::Copy(CopyAccess { space, proxy: Proxy::Async, combines })
+        Self::Copy(CopyAccess { space, combines })
     }
 
     /// What a copy through the generic proxy accesses.
     const fn generic(space: Space, combines: bool) -> Self {
-        Self::Copy(CopyAccess { space, proxy: Proxy::Generic, combines })
+        Self::Copy(CopyAccess { space, combines })
     }
 
     /// What each lane accesses when the operation is run.

@@ -31,8 +31,8 @@ pub(crate) use op::{
     Truth, Unary, Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
 };
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
-pub(crate) use ordering::{AccessOrder, MemoryFence, MemoryScope};
-pub use ordering::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
+pub(crate) use ordering::MemoryFence;
+pub use ordering::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope, Semantics, Site, Space};
 pub use program::SharedName;
 pub(crate) use program::{Inst, Program, Slot};
 pub(crate) use types::Type;

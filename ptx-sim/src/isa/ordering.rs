@@ -1,14 +1,22 @@
 //! Where an instruction is, which memory it means, and what it orders.
 
-pub(crate) use tma_model::sync::MemoryScope;
+pub use tma_model::sync::MemoryScope;
 pub use tma_model::sync::{Fence, FencedMemory, Order, Scope, Semantics};
 
 /// The order of an access, and the threads that it is strong for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AccessOrder {
-    pub(crate) order: Order,
+pub struct AccessOrder {
+    /// The order.
+    pub order: Order,
     /// None of a weak access.
-    pub(crate) scope: Option<MemoryScope>,
+    pub scope: Option<MemoryScope>,
+}
+
+/// At the scope of the device.
+impl From<Order> for AccessOrder {
+    fn from(order: Order) -> Self {
+        Self { order, scope: order.is_strong().then_some(MemoryScope::Device) }
+    }
 }
 
 impl AccessOrder {
@@ -23,6 +31,13 @@ pub(crate) struct MemoryFence {
     /// `.sc`: all such fences have one order.
     pub(crate) sequential: bool,
     pub(crate) scope: MemoryScope,
+}
+
+/// At the scope of the device.
+impl From<Order> for MemoryFence {
+    fn from(order: Order) -> Self {
+        Self { order, sequential: false, scope: MemoryScope::Device }
+    }
 }
 
 /// Where in the program an effect comes from.

@@ -52,9 +52,14 @@ impl Program {
         self.code.iter().any(|inst| inst.op.facts().is_ordered_in_global())
     }
 
-    /// Whether copies of it access global memory through the asynchronous proxy.
-    pub(crate) fn uses_async_proxy(&self) -> bool {
-        self.code.iter().any(|inst| inst.op.facts().uses_async_proxy())
+    /// Whether copies of it may access global memory.
+    pub(crate) fn copies_global(&self) -> bool {
+        self.code.iter().any(|inst| inst.op.facts().is_copy())
+    }
+
+    /// Whether its threads access global memory strongly, or may.
+    pub(crate) fn is_strong_in_global(&self) -> bool {
+        self.code.iter().any(|inst| inst.op.facts().is_strong_in_global())
     }
 
     /// Whether every branch has an instruction to go to, and every operand a register or a

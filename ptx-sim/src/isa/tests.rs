@@ -84,10 +84,7 @@ const FACTS: [(&str, &str); 52] = [
     ),
     ("mbarrier.pending_count.b64 %r1, %rd1", "Mbarrier: reads nothing, writes nothing; Local"),
     ("fence.proxy.async", "Fence: reads nothing, writes nothing; Local; signals"),
-    (
-        "cp.async.ca.shared.global [%r1], [%rd1], 4",
-        "Copy: reads Global by Generic, writes Shared by Generic; Visible; signals",
-    ),
+    ("cp.async.ca.shared.global [%r1], [%rd1], 4", "Copy: reads Global, writes Shared; Visible; signals"),
     ("cp.async.commit_group", "BulkGroup: reads nothing, writes nothing; Visible; signals"),
     (
         "cp.async.wait_group 1",
@@ -99,27 +96,24 @@ const FACTS: [(&str, &str); 52] = [
     ),
     (
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2]",
-        "Copy: reads Global by Async, writes SharedCluster by Async; Visible; signals",
+        "Copy: reads Global, writes SharedCluster; Visible; signals",
     ),
     (
         "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16",
-        "Copy: reads Shared by Async, writes Global by Async; Visible; signals",
+        "Copy: reads Shared, writes Global; Visible; signals",
     ),
     (
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16",
-        "Copy: reads Shared by Async, writes Global by Async, combined; Visible; signals",
+        "Copy: reads Shared, writes Global, combined; Visible; signals",
     ),
     (
         "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {%r1}], [%r2]",
-        "Copy: reads Shared by Async, writes Global by Async; Visible; signals",
+        "Copy: reads Shared, writes Global; Visible; signals",
     ),
-    (
-        "cp.async.bulk.prefetch.L2.global [%rd1], 16",
-        "Copy: reads Global by Async, writes nothing; Visible; signals",
-    ),
+    ("cp.async.bulk.prefetch.L2.global [%rd1], 16", "Copy: reads Global, writes nothing; Visible; signals"),
     (
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
-        "Copy: reads nothing, writes SharedCluster by Generic; Visible; signals",
+        "Copy: reads nothing, writes SharedCluster; Visible; signals",
     ),
     ("cp.async.bulk.commit_group", "BulkGroup: reads nothing, writes nothing; Visible; signals"),
     (
@@ -155,7 +149,7 @@ fn shown(facts: &Facts) -> String {
         Footprint::Lane(access) => format!("{} bytes of {:?}", access.bytes, access.memory),
         Footprint::Copy(copy) => {
             let combines = if copy.combines { ", combined" } else { "" };
-            format!("{:?} by {:?}{combines}", copy.space, copy.proxy)
+            format!("{:?}{combines}", copy.space)
         }
     };
     let synchronization = match facts.synchronization {
@@ -275,16 +269,4 @@ fn clusters_see_an_order_where_global_memory_is_shared() {
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32",
     ];
     assert_eq!(opcodes(|facts| facts.is_ordered_in_global()), expected);
-}
-
-#[test]
-fn bulk_copies_use_the_asynchronous_proxy() {
-    let expected = [
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-        "cp.async.bulk.global.shared::cta.bulk_group",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32",
-        "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group",
-        "cp.async.bulk.prefetch.L2.global",
-    ];
-    assert_eq!(opcodes(|facts| facts.uses_async_proxy()), expected);
 }

@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `memory` | bytes of shared and global memory, tensor maps, and who accessed what |
 //! | `order` | the clocks of threads: what comes before what |
+//! | `global` | accesses to global memory, of all clusters |
 //! | `barrier` | mbarriers, named barriers, the cluster's barrier |
 //! | `engine` | asynchronous operations under way, and the groups that threads wait for |
 //! | `mma` | multiplications of tensor cores, and their arithmetic |
@@ -73,16 +74,21 @@
 //! blocks: that what came before is *over*, and whether a proxy fence lies behind it. Memory may
 //! then be read no more and be filled again; what threads wrote to it is not thereby seen.
 //!
+//! # Global memory
+//!
+//! Clusters learn of each other's steps through strong accesses to global memory, at scopes that
+//! include both (module `global`). Without any such access in the kernel nothing orders two
+//! clusters. Accesses are checked like those to shared memory; a strong load may see any store that
+//! this order allows, which the seed picks.
+//!
 //! # Not checked
 //!
-//! * Order of accesses to global memory, but for two things within a cluster: what a bulk store
-//!   writes is not touched before the `wait_group` for it (module `memory`), and between what
-//!   threads write and a copy that reads it lies a proxy fence (module `memory`). What other
-//!   clusters release through global memory: it is not ordered with anything here.
-//! * Scopes, but those of mbarriers: any other release or acquire is taken to reach as far as it is
-//!   used.
-//! * Strong reads are not remembered, so that a weak write that follows one unordered is not found,
-//!   nor a missing fence.
+//! * Scopes of releases and acquires in shared memory, but those of mbarriers: they are taken to
+//!   reach as far as they are used.
+//! * Strong reads of shared memory are not remembered, so that a weak write that follows one
+//!   unordered is not found, nor a missing fence.
+//! * Of more than 16 reads of one piece of global memory that are in no order, the first ones are
+//!   forgotten.
 //! * A proxy fence between what threads read from global memory and a copy that writes there.
 //! * Of several asynchronous reductions of the same bytes of shared memory, only the last one
 //!   issued has to be waited for.
@@ -95,6 +101,7 @@ mod barrier;
 mod diagnostics;
 mod effect;
 mod engine;
+mod global;
 mod index;
 mod liveness;
 mod memory;
@@ -110,15 +117,17 @@ mod tests;
 
 pub use diagnostics::SharedName;
 pub use engine::counters::{CopyKind, Counters, Moved};
+pub use global::Grid;
+pub(crate) use global::{ClusterGrid, Footprint, Footprints};
 pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex, WarpIndex};
 pub use memory::{GlobalFault, GlobalMemory};
 pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
-    Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence, FencedMemory,
-    MachineConfig, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore, Scope, Semantics, Site,
-    Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
+    AccessOrder, Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence,
+    FencedMemory, MachineConfig, MemoryScope, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore,
+    Scope, Semantics, Site, Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
 };
 pub(crate) use types::{LeftOperand, Metadata, Multiply};
 

@@ -45,6 +45,11 @@ pub enum FindingKind {
     Deadlock,
     /// Two accesses, one of them a write, that nothing orders.
     Race,
+    /// Two strong accesses that nothing orders, of which the scope of one does not include the other
+    /// thread.
+    ScopeTooNarrow,
+    /// Strong operations of threads and reductions of copies on the same memory, in no order.
+    MixedProxies,
     /// Threads of a warp or a block that do not come to the same barrier.
     DivergentBarrier,
     /// A read of memory that nobody wrote.
@@ -117,6 +122,8 @@ impl FindingKind {
             | Self::TransactionBytes
             | Self::DivergentBarrier
             | Self::Race
+            | Self::ScopeTooNarrow
+            | Self::MixedProxies
             | Self::OpaqueAccess
             | Self::BlockGone
             | Self::SwizzleMismatch
@@ -151,6 +158,8 @@ impl fmt::Display for FindingKind {
             Self::Overrun => "wait overrun",
             Self::Deadlock => "deadlock",
             Self::Race => "race",
+            Self::ScopeTooNarrow => "scope too narrow",
+            Self::MixedProxies => "mixed proxies",
             Self::DivergentBarrier => "divergent barrier",
             Self::Uninitialised => "uninitialised read",
             Self::OutOfBounds => "out of bounds",

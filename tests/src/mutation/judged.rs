@@ -86,6 +86,8 @@ pub fn is_of_protocol(kind: FindingKind) -> bool {
         | FindingKind::Overrun
         | FindingKind::Deadlock
         | FindingKind::Race
+        | FindingKind::ScopeTooNarrow
+        | FindingKind::MixedProxies
         | FindingKind::DivergentBarrier
         | FindingKind::Leak
         | FindingKind::BlockGone

@@ -5,7 +5,7 @@
 //! they differ. What an agent knows of itself is kept beside its clock (see
 //! [`View`](super::View)), so that a barrier gives all its threads one and the same clock.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// An agent, as an index into clocks. Whoever uses clocks numbers its agents from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ impl Epoch {
 
 /// The last step of each agent that is known; 0 for those beyond its end.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Rc<Vec<u32>>);
+pub struct Clock(Arc<Vec<u32>>);
 
 impl Clock {
     /// The last known step of an agent.
@@ -75,7 +75,7 @@ impl Clock {
     /// Whether both are one clock. Clocks that know the same may still be two.
     #[inline]
     pub fn same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether nothing is known.
@@ -95,7 +95,7 @@ impl Clock {
 
     /// A number that clocks have in common which share their numbers, while they live.
     pub fn identity(&self) -> usize {
-        Rc::as_ptr(&self.0).addr()
+        Arc::as_ptr(&self.0).addr()
     }
 
     /// Whether it knows all that `other` knows.
@@ -118,7 +118,7 @@ impl Clock {
     }
 
     fn absorb(&mut self, other: &Self) {
-        let mine = Rc::make_mut(&mut self.0);
+        let mine = Arc::make_mut(&mut self.0);
         if mine.len() < other.0.len() {
             mine.resize(other.0.len(), 0);
         }
@@ -133,7 +133,7 @@ impl Clock {
             return;
         }
         let index = step.component().0 as usize;
-        let numbers = Rc::make_mut(&mut self.0);
+        let numbers = Arc::make_mut(&mut self.0);
         if numbers.len() <= index {
             numbers.resize(index + 1, 0);
         }

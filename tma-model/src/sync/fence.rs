@@ -40,6 +40,17 @@ impl MemoryScope {
     /// Every scope, the narrowest first.
     pub const ALL: [Self; 4] = [Self::Block, Self::Cluster, Self::Device, Self::System];
 
+    /// Whether it includes another thread, which is in the same block, or in the same cluster, or in
+    /// neither.
+    #[inline]
+    pub const fn includes(self, same_block: bool, same_cluster: bool) -> bool {
+        match self {
+            Self::Block => same_block,
+            Self::Cluster => same_cluster,
+            Self::Device | Self::System => true,
+        }
+    }
+
     /// Its modifier in PTX, without the dot.
     pub const fn name(self) -> &'static str {
         match self {

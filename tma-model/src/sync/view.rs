@@ -72,6 +72,12 @@ impl Knowledge {
         &self.seen
     }
 
+    /// All steps whose generic writes to `memory` lie behind a proxy fence.
+    #[inline]
+    pub fn fenced(&self, memory: Memory) -> &Clock {
+        &self.ready[memory]
+    }
+
     /// All steps that are known to be over.
     #[inline]
     pub fn over(&self) -> &Clock {

@@ -264,7 +264,7 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
         *row = d.source(first + 1 + index, ty)?;
     }
     let bytes = ty.bits() / 8;
-    Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, d: row, address, of })))
+    Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, reads: gives, d: row, address, of })))
 }
 
 /// What the modifiers of an atomic operation on a vector say.

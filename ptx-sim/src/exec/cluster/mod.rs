@@ -5,7 +5,8 @@ use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::machine::{
-    BlockRank, Counters, Machine, MachineConfig, Random, Stop, ThreadId, ThreadIndex, Waiting, WarpIndex,
+    BlockRank, Counters, Footprint, Machine, MachineConfig, Random, Stop, ThreadId, ThreadIndex, Waiting,
+    WarpIndex,
 };
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind, Findings};
@@ -26,6 +27,7 @@ pub(crate) struct Outcome {
     /// Of each instruction of the program, if the launch counts.
     pub(crate) counts: Vec<Count>,
     pub(crate) trace: Trace,
+    pub(crate) footprint: Footprint,
     /// Whether the cluster could not go on to its end.
     pub(crate) stopped: bool,
 }
@@ -234,6 +236,7 @@ impl<'c> Cluster<'c> {
             printed: self.printed,
             counts: self.counts,
             trace: self.machine.take_trace(),
+            footprint: self.machine.take_footprint(),
             thread_instructions: self.warps.iter().map(|warp| warp.thread_instructions).sum(),
             warp_instructions: self.warps.iter().map(|warp| warp.warp_instructions).sum(),
             counters: self.machine.counters(),

@@ -34,7 +34,9 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         seed: 0,
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),
-        copies: false,
+        copies: true,
+        cluster: 0,
+        grid: None,
         names: Arc::new([]),
         lines: module.lines(),
     };

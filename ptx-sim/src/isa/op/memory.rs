@@ -53,6 +53,8 @@ pub(crate) struct Atomic {
     pub(crate) memory: Memory,
     pub(crate) order: AccessOrder,
     pub(crate) bytes: u32,
+    /// Whether it is an `atom`, and not a `red`, which acquires nothing.
+    pub(crate) reads: bool,
     pub(crate) d: Reg,
     pub(crate) address: Address,
     pub(crate) of: [Reg; 2],

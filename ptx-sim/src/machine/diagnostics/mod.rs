@@ -2,6 +2,7 @@
 
 mod conflict;
 mod deadlock;
+mod global;
 mod names;
 mod outside;
 mod overrun;

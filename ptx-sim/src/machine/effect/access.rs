@@ -2,8 +2,9 @@
 
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
-use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, Write};
-use crate::machine::types::{Action, Actor, Order, Pointer};
+use crate::machine::global::{GlobalAccess, GlobalConflict, Kind, Manner, Rule, Strong};
+use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace};
+use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
 /// What a load and a store do.
@@ -18,11 +19,28 @@ impl Machine {
     ///
     /// Out of bounds or misaligned.
     #[inline]
-    pub fn load(&mut self, actor: Actor, pointer: Pointer, out: &mut [u8], order: Order) -> Result<(), Stop> {
+    pub fn load(
+        &mut self,
+        actor: Actor,
+        pointer: Pointer,
+        out: &mut [u8],
+        order: impl Into<AccessOrder>,
+    ) -> Result<(), Stop> {
+        let AccessOrder { order, scope } = order.into();
         let len = out.len() as u32;
         let place = self.place_of(&actor, READS, pointer, Extent::natural(len))?;
         match place {
-            Place::Global(address) => self.load_global(actor.does(READS), address, out)?,
+            Place::Global(address) => {
+                self.load_global(actor.does(READS), address, out)?;
+                if !self.memory.accesses.is_off() {
+                    let manner = Manner::generic(Kind::Read, scope);
+                    if let Some(strong) = self.strong(actor, address, order, manner) {
+                        self.load_strongly(actor, strong, out);
+                        return Ok(());
+                    }
+                    self.access_global(actor, READS, address, len, manner, &[]);
+                }
+            }
             Place::Shared(SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
@@ -48,15 +66,32 @@ impl Machine {
     ///
     /// Out of bounds or misaligned.
     #[inline]
-    pub fn store(&mut self, actor: Actor, pointer: Pointer, bytes: &[u8], order: Order) -> Result<(), Stop> {
+    pub fn store(
+        &mut self,
+        actor: Actor,
+        pointer: Pointer,
+        bytes: &[u8],
+        order: impl Into<AccessOrder>,
+    ) -> Result<(), Stop> {
+        let AccessOrder { order, scope } = order.into();
         let len = bytes.len() as u32;
         let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
+        let manner = Manner::generic(Kind::Write, scope);
+        if let Place::Global(address) = place
+            && let Some(strong) = self.strong(actor, address, order, manner)
+        {
+            return self.store_strongly(actor, strong, bytes);
+        }
         if order != Order::Weak && self.order.is_checked() {
             self.order.strong_store(actor.who, place, order);
         }
         match place {
             Place::Global(address) => {
                 self.wrote_global(actor, address, len);
+                if !self.memory.accesses.is_off() {
+                    self.access_global(actor, WRITES, address, len, manner, bytes);
+                    self.memory.accesses.keep_bytes(address, bytes);
+                }
                 let written = self.memory.global.write(address, bytes);
                 written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
             }
@@ -115,7 +150,71 @@ impl Machine {
     pub(super) fn wrote_global(&mut self, actor: Actor, address: u64, len: u32) {
         let (step, line) = (self.order.view(actor.who).epoch(), actor.site.ptx_line);
         self.memory.maps.wrote(address, len, Mark { step, line });
-        self.memory.writes.note(address, len.into(), Write { step, line });
+    }
+
+    /// Checks an access of a thread to global memory that is not shared with other clusters as a
+    /// strong one is. `bytes` are what it writes, where that is known.
+    #[inline]
+    pub(super) fn access_global(
+        &mut self,
+        actor: Actor,
+        does: &'static str,
+        address: u64,
+        len: u32,
+        manner: Manner,
+        bytes: &[u8],
+    ) {
+        let view = self.order.view(actor.who);
+        let author = self.memory.accesses.author(actor.who);
+        let access = GlobalAccess { step: view.epoch(), author, line: actor.site.ptx_line, manner };
+        let Some(conflict) = self.memory.accesses.access(&access, view, address, len.into()) else { return };
+        if !self.writes_the_same(address, bytes, conflict) {
+            self.global_conflict(actor.does(does), manner, conflict);
+        }
+    }
+
+    /// A strong access, where those of all clusters are kept.
+    #[inline]
+    pub(super) fn strong(&self, actor: Actor, address: u64, order: Order, manner: Manner) -> Option<Strong> {
+        let scope = manner.scope?;
+        let line = actor.site.ptx_line;
+        self.memory.accesses.is_shared().then_some(Strong { who: actor.who, line, address, order, scope })
+    }
+
+    fn load_strongly(&mut self, actor: Actor, strong: Strong, out: &mut [u8]) {
+        let (memory, order) = (&mut self.memory, &mut self.order);
+        let found = memory.accesses.load(strong, out, &memory.global, order);
+        if let Some(conflict) = found {
+            let manner = Manner::generic(Kind::Read, Some(strong.scope));
+            self.global_conflict(actor.does(READS), manner, conflict);
+        }
+    }
+
+    fn store_strongly(&mut self, actor: Actor, strong: Strong, bytes: &[u8]) -> Result<(), Stop> {
+        let (address, len) = (strong.address, bytes.len() as u32);
+        self.wrote_global(actor, address, len);
+        let (memory, order) = (&mut self.memory, &mut self.order);
+        let found = memory.accesses.store(strong, bytes, &memory.global, order);
+        if let Some(conflict) = found
+            && !self.writes_the_same(address, bytes, conflict)
+        {
+            let manner = Manner::generic(Kind::Write, Some(strong.scope));
+            self.global_conflict(actor.does(WRITES), manner, conflict);
+        }
+        let written = self.memory.global.write(address, bytes);
+        written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
+    }
+
+    /// As [`is_repeated`](Self::is_repeated), in global memory.
+    #[cold]
+    fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
+        if bytes.is_empty() || conflict.rule != Rule::Race || conflict.other.manner.kind != Kind::Write {
+            return false;
+        }
+        self.memory.accesses.has_bytes(address, bytes).unwrap_or_else(|| {
+            let mut there = vec![0; bytes.len()];
+            self.memory.global.read(address, &mut there).is_ok() && there == bytes
+        })
     }
 }
 

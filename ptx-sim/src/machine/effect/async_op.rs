@@ -4,13 +4,9 @@ use tma_model::limits::WARP_THREADS;
 
 use crate::machine::Machine;
 use crate::machine::engine::counters::CopyKind;
-use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Units};
-use crate::machine::memory::Write;
-use crate::machine::types::{Action, Actor};
-use crate::report::{Finding, FindingKind};
-
-const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
-                     writes, before the barrier that orders them";
+use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Source, Unit, Units};
+use crate::machine::global::{Kind, Rule};
+use crate::machine::types::Actor;
 
 impl Machine {
     /// Starts an operation: its accesses are checked against earlier ones and remembered, whoever
@@ -19,7 +15,9 @@ impl Machine {
         debug_assert!(op.parts().count() <= WARP_THREADS as usize, "a warp issues it");
         let number = self.engines.next_number();
         for clash in op.record_accesses(number, &mut self.memory, &self.order) {
-            self.clash(clash);
+            if !self.copies_the_same(&op, &clash) {
+                self.clash(clash);
+            }
         }
         self.timeline.issued(number, &op);
         let (issuer, completes) = (op.issuer, op.completes);
@@ -42,26 +40,31 @@ impl Machine {
         self.timeline.prefetched(kind, units, bytes, issuer);
     }
 
+    /// Whether a store writes what another one has written, in no order with it: whichever comes
+    /// last, the bytes are the same.
+    #[cold]
+    fn copies_the_same(&self, op: &AsyncOp, clash: &Clash) -> bool {
+        let (Clash::Global { manner, conflict, .. }, Source::Shared { rank, .. }) = (clash, op.reads) else {
+            return false;
+        };
+        let both_write = manner.kind == Kind::Write && conflict.other.manner.kind == Kind::Write;
+        let shared = &self.memory.shared[rank];
+        let is_there = |unit: Unit| {
+            let Some((start, _)) = unit.stretch() else { return true };
+            let (from, to) = unit.inside;
+            let mut there = vec![0; (to - from) as usize];
+            let read = self.memory.global.read(start, &mut there);
+            read.is_ok() && shared.bytes(unit.shared + from, there.len()) == there
+        };
+        both_write && conflict.rule == Rule::Race && op.units.some(0..op.units.len()).all(is_there)
+    }
+
     #[cold]
     fn clash(&mut self, clash: Clash) {
         match clash {
             Clash::Shared { action, act, rank, conflict } => self.conflict(action, act, rank, conflict),
             Clash::NotStored { action, address, stretch } => self.not_stored(action, address, stretch),
-            Clash::NotFenced { action, address, write } => self.not_fenced(action, address, write),
+            Clash::Global { action, manner, conflict } => self.global_conflict(action, manner, conflict),
         }
-    }
-
-    fn not_fenced(&mut self, action: Action, address: u64, write: Write) {
-        let message = format!(
-            "global memory at {address:#x} was written by a thread, and a copy that reads it need not see that: no proxy fence \
-             of global memory lies between"
-        );
-        let log = &mut self.diagnostics;
-        let mut finding =
-            Finding::new(FindingKind::MissingProxyFence, message).with(log.party(action)).help(FENCE);
-        if let Some(writer) = log.actor(write.step, write.line) {
-            finding = finding.with(log.party(writer.does("wrote")));
-        }
-        log.report(finding);
     }
 }

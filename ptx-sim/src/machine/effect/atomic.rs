@@ -2,12 +2,24 @@
 
 use std::sync::Arc;
 
+use tma_model::sync::MemoryScope;
+
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
+use crate::machine::global::{Kind, Manner};
 use crate::machine::index::BlockRank;
 use crate::machine::memory::{Extent, Place, SharedPlace};
-use crate::machine::types::{Action, Actor, Order, Pointer};
+use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::Stop;
+
+const CHANGES: &str = "changes";
+
+/// The order of an atomic operation, and whether it reads what could be acquired.
+#[derive(Clone, Copy, Debug)]
+struct Manners {
+    order: AccessOrder,
+    reads: bool,
+}
 
 /// Bytes of the widest atomic operation.
 const WIDE: u32 = 16;
@@ -24,16 +36,51 @@ impl Machine {
         actor: Actor,
         pointer: Pointer,
         width: usize,
-        order: Order,
+        order: impl Into<AccessOrder>,
         change: &mut dyn FnMut(u64) -> u64,
     ) -> Result<u64, Stop> {
-        let action = actor.does("changes");
+        self.change_atomically(actor, pointer, width, Manners { order: order.into(), reads: true }, change)
+    }
+
+    /// The same by `red`, which acquires nothing.
+    ///
+    /// # Errors
+    ///
+    /// Out of bounds or misaligned.
+    pub fn reduction(
+        &mut self,
+        actor: Actor,
+        pointer: Pointer,
+        width: usize,
+        order: impl Into<AccessOrder>,
+        change: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<u64, Stop> {
+        self.change_atomically(actor, pointer, width, Manners { order: order.into(), reads: false }, change)
+    }
+
+    fn change_atomically(
+        &mut self,
+        actor: Actor,
+        pointer: Pointer,
+        width: usize,
+        manners: Manners,
+        change: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<u64, Stop> {
+        let action = actor.does(CHANGES);
         let len = width as u32;
-        match self.place_atomic(action, pointer, len, order)? {
+        match self.place_atomic(action, pointer, len, manners.order.order)? {
             Place::Global(address) => {
-                self.wrote_global(actor, address, len);
                 let global = Arc::clone(&self.memory.global);
-                let updated = global.update(address, width, change);
+                let mut updated = Ok(0);
+                self.update_global(actor, address, len, manners, &mut || {
+                    let mut value = [0; WIDE as usize];
+                    updated = global.update(address, width, &mut |old| {
+                        let new = change(old);
+                        value[..8].copy_from_slice(&new.to_le_bytes());
+                        new
+                    });
+                    value
+                });
                 updated.map_err(|fault| self.global_fault(action, address, len, fault))
             }
             Place::Shared(place) => {
@@ -58,15 +105,24 @@ impl Machine {
         &mut self,
         actor: Actor,
         pointer: Pointer,
-        order: Order,
+        order: impl Into<AccessOrder>,
         change: &mut dyn FnMut(u128) -> u128,
     ) -> Result<u128, Stop> {
-        let action = actor.does("changes");
-        match self.place_atomic(action, pointer, WIDE, order)? {
+        let action = actor.does(CHANGES);
+        let manners = Manners { order: order.into(), reads: true };
+        match self.place_atomic(action, pointer, WIDE, manners.order.order)? {
             Place::Global(address) => {
-                self.wrote_global(actor, address, WIDE);
                 let global = Arc::clone(&self.memory.global);
-                let updated = global.update_wide(address, change);
+                let mut updated = Ok(0);
+                self.update_global(actor, address, WIDE, manners, &mut || {
+                    let mut value = [0; WIDE as usize];
+                    updated = global.update_wide(address, &mut |old| {
+                        let new = change(old);
+                        value = new.to_le_bytes();
+                        new
+                    });
+                    value
+                });
                 updated.map_err(|fault| self.global_fault(action, address, WIDE, fault))
             }
             Place::Shared(place) => {
@@ -88,11 +144,41 @@ impl Machine {
         order: Order,
     ) -> Result<Place, Stop> {
         let place = self.place(action, pointer, Extent::natural(len))?;
-        if self.order.is_checked() {
+        let is_kept_with_others = match place {
+            Place::Global(_) => self.memory.accesses.is_shared(),
+            Place::Shared(_) => false,
+        };
+        if self.order.is_checked() && !is_kept_with_others {
             let order = if order == Order::Weak { Order::Relaxed } else { order };
             self.order.strong_update(action.who, place, order);
         }
         Ok(place)
+    }
+
+    /// An atomic operation on global memory: `update` changes it, and gives what it then holds.
+    fn update_global(
+        &mut self,
+        actor: Actor,
+        address: u64,
+        len: u32,
+        manners: Manners,
+        update: &mut dyn FnMut() -> [u8; WIDE as usize],
+    ) {
+        self.wrote_global(actor, address, len);
+        let AccessOrder { order, scope } = manners.order;
+        let manner = Manner::generic(Kind::Write, Some(scope.unwrap_or(MemoryScope::Device)));
+        let Some(strong) = self.strong(actor, address, order, manner) else {
+            update();
+            if !self.memory.accesses.is_off() {
+                self.access_global(actor, CHANGES, address, len, manner, &[]);
+            }
+            return;
+        };
+        let (memory, order) = (&mut self.memory, &mut self.order);
+        let found = memory.accesses.update(strong, len, &memory.global, order, manners.reads, update);
+        if let Some(conflict) = found {
+            self.global_conflict(actor.does(CHANGES), manner, conflict);
+        }
     }
 
     /// The bytes of shared memory that an atomic operation changes.

@@ -212,14 +212,14 @@ impl Machine {
     }
 
     fn store_async(&mut self, issuer: Actor, kind: CopyKind, units: Units, combination: Option<Combination>) {
-        let group = self.engines.open_group(issuer, &mut self.order);
+        let (group, written) = self.engines.open_group(issuer, &mut self.order);
         self.counters.count(kind, units.all_bytes().into());
         let op = AsyncOp {
             issuer,
             kind: OpKind::Bulk(kind),
             units,
             reads: Source::Shared { rank: issuer.who.block, done: group },
-            writes: Target::Global,
+            writes: Target::Global { done: written },
             combination,
             completes: Completion::BulkGroup(group),
             issue: Issue::default(),

@@ -1,5 +1,6 @@
 //! Fences.
 
+use crate::isa::MemoryFence;
 use crate::machine::Machine;
 use crate::machine::index::ThreadId;
 use crate::machine::types::{Fence, Order};
@@ -24,7 +25,21 @@ impl Machine {
     }
 
     /// A fence of memory.
-    pub(crate) fn memory_fence(&mut self, who: ThreadId, order: Order) {
-        self.order.fence_memory(who, order);
+    pub(crate) fn memory_fence(&mut self, who: ThreadId, fence: impl Into<MemoryFence>) {
+        let MemoryFence { order, sequential, scope } = fence.into();
+        if !self.memory.accesses.is_shared() {
+            self.order.fence_memory(who, order);
+            return;
+        }
+        let accesses = &mut self.memory.accesses;
+        if order.acquires() {
+            accesses.fence_acquires(who, scope, &mut self.order);
+        }
+        if sequential {
+            accesses.fence_sequentially(who, scope, &mut self.order);
+        }
+        if let Some(releases) = self.order.fence_memory(who, order) {
+            accesses.fence_releases(who, scope, releases);
+        }
     }
 }

@@ -21,6 +21,9 @@ impl Machine {
         };
         if !read_only {
             self.memory.stores.complete(who, last);
+            if self.order.is_checked() {
+                self.engines.know_written(who, last, &mut self.order);
+            }
         }
         Poll::Ready
     }

@@ -165,12 +165,15 @@ impl Machine {
             }
             // Units that start in the tensor are written as a whole, also beyond its end. No
             // document says so: seen on an H200 with driver 580.
-            Target::Global => {
+            Target::Global { .. } => {
                 let Some(global) = unit.global else { return };
                 let written = match op.combination {
                     None => self.memory.global.write(global, bytes),
                     Some(combination) => reduce::reduce(&self.memory.global, global, bytes, combination),
                 };
+                if op.combination.is_none() {
+                    self.memory.accesses.keep_bytes(global, bytes);
+                }
                 if let Err(fault) = written {
                     self.global_fault_on_the_way(op.issued(op.issuer.who), global, unit.bytes, fault);
                 }
@@ -184,7 +187,7 @@ impl Machine {
             (Completion::Mbarrier(place), Target::Shared(target)) => {
                 self.count_piece(op, piece, place, target);
             }
-            (Completion::Mbarrier(_), Target::Global) => {
+            (Completion::Mbarrier(_), Target::Global { .. }) => {
                 debug_assert!(false, "an mbarrier counts what goes to shared memory");
             }
             (Completion::BulkGroup(group), _) => self.engines.group_written(op.issuer.who, group),
@@ -203,6 +206,14 @@ impl Machine {
     fn count_piece(&mut self, op: &AsyncOp, piece: &Piece, place: SharedPlace, target: SharedTarget) {
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
         let done = mbarrier.next_phase();
+        let reads_global = match op.reads {
+            Source::Global => true,
+            Source::Shared { .. } | Source::Value(_) => false,
+        };
+        if reads_global && !self.memory.accesses.is_off() {
+            let stretches = op.stretches(piece.units.clone());
+            self.memory.accesses.landed(op.issuer.who, piece.operation.0, done, stretches);
+        }
         mbarrier.piece_counts(op.issuer, &op.issue);
         let bytes = op.units.bytes(piece.units.clone());
         let counted = mbarrier.change(|count| count.complete_tx(bytes));

@@ -1,12 +1,15 @@
 //! The accesses of an asynchronous operation, which are recorded as it starts: the one place that
 //! tells memory of them.
 
-use tma_model::sync::{Epoch, Memory as FencedMemory};
+use std::ops::Range;
+
+use tma_model::sync::{Epoch, View};
 
 use super::operation::{AsyncOp, Part, SharedTarget, Source, Target, Unit};
 use crate::machine::diagnostics::Act;
+use crate::machine::global::{GlobalAccess, GlobalConflict, Kind, Manner};
 use crate::machine::index::{BlockRank, OperationId};
-use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, Stretch, TileChunk, Write};
+use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, Stretch, TileChunk, joined};
 use crate::machine::order::HappensBefore;
 use crate::machine::types::Action;
 
@@ -17,8 +20,8 @@ pub(in crate::machine) enum Clash {
     Shared { action: Action, act: Act, rank: BlockRank, conflict: Conflict },
     /// A bulk store to global memory that nobody has waited for.
     NotStored { action: Action, address: u64, stretch: Stretch },
-    /// A thread's write to global memory, behind which no proxy fence lies.
-    NotFenced { action: Action, address: u64, write: Write },
+    /// In global memory.
+    Global { action: Action, manner: Manner, conflict: GlobalConflict },
 }
 
 /// The step that stands for an operation that is to land and whose completion has no step yet.
@@ -48,18 +51,20 @@ impl AsyncOp {
                     let step = part.done.unwrap_or_else(|| in_flight(number));
                     clashes.extend(self.write_shared(&part, target, step, memory, order));
                 }
-                Target::Global => {}
+                Target::Global { .. } => {}
             }
             match self.reads {
-                // `cp.async` reads global memory as its threads do.
-                Source::Global if self.is_in_async_proxy() => {
-                    clashes.extend(self.read_unfinished(&part, memory));
-                    clashes.extend(self.read_unfenced(&part, memory, order));
+                Source::Global => {
+                    // Of `cp.async` this was found as it was for a load.
+                    let unfinished =
+                        if self.is_in_async_proxy() { self.read_unfinished(&part, memory) } else { None };
+                    let conflict = self.read_global(&part, number, memory, order.view(part.who));
+                    clashes.extend(unfinished.or(conflict));
                 }
-                Source::Global | Source::Shared { .. } | Source::Value(_) => {}
+                Source::Shared { .. } | Source::Value(_) => {}
             }
             match self.writes {
-                Target::Global => clashes.extend(self.write_global(&part, memory, order)),
+                Target::Global { done } => clashes.extend(self.write_global(&part, done, memory, order)),
                 Target::Shared(_) => {}
             }
         }
@@ -130,39 +135,68 @@ impl AsyncOp {
         Some(Clash::NotStored { action: self.starts(part.who), address, stretch })
     }
 
-    /// A thread's write to what is read that comes before, with no proxy fence between.
-    fn read_unfenced(&self, part: &Part, memory: &Memory, order: &HappensBefore) -> Option<Clash> {
-        if memory.writes.is_empty() {
+    /// Global memory is read from now on, until the operation has landed.
+    fn read_global(
+        &self,
+        part: &Part,
+        number: OperationId,
+        memory: &mut Memory,
+        view: &View,
+    ) -> Option<Clash> {
+        if memory.accesses.is_off() {
             return None;
         }
-        let view = order.view(part.who);
-        let is_unfenced = |step| view.follows(step) && !view.sees_async(step, FencedMemory::Global);
-        let unfenced = |unit: Unit| {
-            let (start, end) = unit.stretch()?;
-            Some((start, memory.writes.find(start, end.wrapping_sub(start), is_unfenced)?))
+        let manner = match self.is_in_async_proxy() {
+            true => Manner::of_copy(Kind::Read),
+            false => Manner::generic(Kind::Read, None),
         };
-        let (address, write) = self.units.some(part.units.clone()).find_map(unfenced)?;
-        Some(Clash::NotFenced { action: self.starts(part.who), address, write })
+        self.access_global(part, part.done.unwrap_or_else(|| in_flight(number)), manner, memory, view)
+    }
+
+    fn access_global(
+        &self,
+        part: &Part,
+        step: Epoch,
+        manner: Manner,
+        memory: &mut Memory,
+        view: &View,
+    ) -> Option<Clash> {
+        let author = memory.accesses.author(part.who);
+        let access = GlobalAccess { step, author, line: self.issuer.site.ptx_line, manner };
+        let stretches = self.stretches(part.units.clone());
+        let conflict = memory.accesses.access_all(&access, view, stretches)?;
+        Some(Clash::Global { action: self.starts(part.who), manner, conflict })
     }
 
     /// Global memory is this operation's from now on. Where that is combined with what is there, it
     /// is read as well.
-    fn write_global(&self, part: &Part, memory: &mut Memory, order: &HappensBefore) -> Vec<Clash> {
-        let mut clashes = Vec::new();
-        let stretches = || self.units.some(part.units.clone()).filter_map(|unit| unit.stretch());
-        if order.is_checked() {
-            let group = part.done.map_or(0, Epoch::count);
-            let reduction = self.combination.map(|combination| combination.with);
-            let store = Store { issuer: self.issuer, group, reduction };
-            let unordered = memory.stores.add(store, stretches());
-            let action = self.starts(part.who);
-            clashes.extend(unordered.map(|(address, stretch)| Clash::NotStored { action, address, stretch }));
+    fn write_global(
+        &self,
+        part: &Part,
+        done: Epoch,
+        memory: &mut Memory,
+        order: &HappensBefore,
+    ) -> Option<Clash> {
+        if !order.is_checked() {
+            return None;
         }
-        if self.combination.is_some() {
-            clashes.extend(self.read_unfenced(part, memory, order));
-        } else if !memory.writes.is_empty() {
-            stretches().for_each(|(start, end)| memory.writes.forget(start, end.wrapping_sub(start)));
+        let group = part.done.map_or(0, Epoch::count);
+        let reduction = self.combination.map(|combination| combination.with);
+        let store = Store { issuer: self.issuer, group, reduction };
+        let unordered = memory.stores.add(store, self.stretches(part.units.clone()));
+        let action = self.starts(part.who);
+        let unfinished = unordered.map(|(address, stretch)| Clash::NotStored { action, address, stretch });
+        if memory.accesses.is_off() {
+            return unfinished;
         }
-        clashes
+        let kind = if self.combination.is_some() { Kind::Reduce } else { Kind::Write };
+        let conflict = self.access_global(part, done, Manner::of_copy(kind), memory, order.view(part.who));
+        unfinished.or(conflict)
+    }
+
+    /// Where units are in global memory, each from a first address to an end. Those that lie
+    /// together are one.
+    pub(in crate::machine) fn stretches(&self, units: Range<u32>) -> impl Iterator<Item = (u64, u64)> + '_ {
+        joined(self.units.some(units).filter_map(|unit| unit.stretch()))
     }
 }

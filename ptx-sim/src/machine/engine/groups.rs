@@ -14,6 +14,8 @@ pub(super) struct BulkState {
     pub(super) groups: BulkGroups,
     /// The clock component that counts the groups that were waited for.
     component: Option<Component>,
+    /// The one that counts the groups that are known to be written.
+    written: Option<Component>,
     /// The last copy of each group not waited for.
     unwaited: Vec<(u32, Site)>,
 }
@@ -58,13 +60,28 @@ fn add_unwaited(list: &mut Vec<(u32, Site)>, number: u32, site: Site) {
 }
 
 impl Engines {
-    /// The bulk group that the next copy of a thread is of, as the step that tells of it.
-    pub(in crate::machine) fn open_group(&mut self, actor: Actor, order: &mut HappensBefore) -> Epoch {
+    /// The bulk group that the next copy of a thread is of, as the step that tells that its sources
+    /// are read, and the one that tells that it is written.
+    pub(in crate::machine) fn open_group(
+        &mut self,
+        actor: Actor,
+        order: &mut HappensBefore,
+    ) -> (Epoch, Epoch) {
         let bulk = &mut self.bulk[actor.who];
         let component = component_of(&mut bulk.component, actor.who, order);
         let number = bulk.groups.current();
         add_unwaited(&mut bulk.unwaited, number, actor.site);
-        Epoch::new(component, number)
+        let written = component_of(&mut bulk.written, actor.who, order);
+        (Epoch::new(component, number), Epoch::new(written, number))
+    }
+
+    /// A thread knows that its bulk groups up to `last` are written.
+    pub(in crate::machine) fn know_written(&self, who: ThreadId, last: u32, order: &mut HappensBefore) {
+        if let Some(component) = self.bulk[who].written
+            && last > 0
+        {
+            order.view_mut(who).learn(Epoch::new(component, last));
+        }
     }
 
     /// A copy of so many pieces is started in the current bulk group.

@@ -61,8 +61,8 @@ pub(in crate::machine) enum Source {
 /// Where it writes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Target {
-    /// Global memory.
-    Global,
+    /// Global memory, and the step with which that has been written.
+    Global { done: Epoch },
     /// Shared memory.
     Shared(SharedTarget),
 }

@@ -8,7 +8,6 @@ mod shadow;
 mod shared;
 mod stores;
 mod tile;
-mod writes;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,11 +16,11 @@ pub use global::{GlobalFault, GlobalMemory};
 pub(super) use maps::{MapMisuse, Maps};
 pub(super) use shadow::{Conflict, IN_FLIGHT, Mark, OPAQUE, Problem, Shadow};
 pub(super) use shared::{OutgoingCopy, POISON, SharedMemory};
-pub(super) use stores::{Store, Stretch, UnfinishedStores};
+pub(super) use stores::{Store, Stretch, UnfinishedStores, joined};
 pub(super) use tile::{LoadedTile, TileChunk};
-pub(super) use writes::{Write, Writes};
 
 use super::address::{Target, resolve};
+use super::global::GlobalAccesses;
 use super::index::{BlockRank, PerBlock, Shape};
 use super::types::{MachineConfig, Pointer};
 
@@ -35,8 +34,8 @@ pub(super) struct Memory {
     pub(super) maps: Maps,
     /// What bulk stores are writing to global memory.
     pub(super) stores: UnfinishedStores,
-    /// What threads have written to global memory.
-    pub(super) writes: Writes,
+    /// The accesses to global memory.
+    pub(super) accesses: GlobalAccesses,
 }
 
 /// A place in memory.
@@ -88,7 +87,7 @@ impl Memory {
             global: Arc::clone(&config.global),
             maps: Maps::default(),
             stores: UnfinishedStores::default(),
-            writes: Writes::new(config.copies && config.checks.order),
+            accesses: GlobalAccesses::new(config),
         }
     }
 

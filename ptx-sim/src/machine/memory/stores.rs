@@ -58,7 +58,7 @@ impl UnfinishedStores {
         (stretch.end > address).then_some(*stretch)
     }
 
-    /// Adds a store to these stretches, each from a first address to an end. The answer is a place
+    /// Adds a store to these stretches, each from a first address to an end, joined. The answer is a place
     /// that another store is on its way to, which may not come in any order with it.
     pub(in crate::machine) fn add(
         &mut self,
@@ -67,8 +67,7 @@ impl UnfinishedStores {
     ) -> Option<(u64, Stretch)> {
         let Store { issuer, group, reduction } = store;
         let mut unordered = None;
-        // Stretches that lie together are one.
-        for (start, end) in joined(stretches) {
+        for (start, end) in stretches {
             let other = self.at(start, end - start);
             let other = other.filter(|other| reduction.is_none() || other.reduction != reduction);
             unordered = unordered.or(other.map(|other| (start, other)));
@@ -79,7 +78,9 @@ impl UnfinishedStores {
 }
 
 /// Stretches of which none begins where the one before it ends.
-fn joined(stretches: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = (u64, u64)> {
+pub(in crate::machine) fn joined(
+    stretches: impl Iterator<Item = (u64, u64)>,
+) -> impl Iterator<Item = (u64, u64)> {
     let mut stretches = stretches.peekable();
     std::iter::from_fn(move || {
         let (start, mut end) = stretches.next()?;

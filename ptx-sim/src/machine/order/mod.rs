@@ -155,18 +155,28 @@ impl HappensBefore {
 
     /// A memory fence: later relaxed writes release what is known now, and earlier relaxed reads
     /// acquire.
-    pub(super) fn fence_memory(&mut self, who: ThreadId, order: Order) {
+    ///
+    /// The answer is what they release.
+    pub(super) fn fence_memory(&mut self, who: ThreadId, order: Order) -> Option<Releases> {
         if order.acquires()
             && let Some(mut read) = self.fences[who].acquire.take()
         {
             self.acquire(who, &read.join());
         }
         if !order.releases() {
-            return;
+            return None;
         }
         let mut release = Releases::default();
         release.release(&mut self.views[who]);
-        self.fences[who].release = Some(release);
+        self.fences[who].release = Some(release.clone());
+        Some(release)
+    }
+
+    /// What a thread releases now.
+    pub(super) fn released_now(&mut self, who: ThreadId) -> Knowledge {
+        let mut release = Releases::default();
+        release.release(&mut self.views[who]);
+        release.join()
     }
 
     /// A fence that others have to come to know of: the answer is its step.

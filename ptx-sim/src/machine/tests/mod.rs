@@ -82,6 +82,8 @@ impl Lab {
             checks,
             global: Arc::clone(&global),
             copies: true,
+            cluster: 0,
+            grid: None,
             names: Arc::new([]),
             lines: Arc::new([]),
         });

@@ -178,6 +178,7 @@ fn stored_and_touched(touch: fn(&mut Lab, u64)) {
 #[test]
 fn what_was_stored_is_read_when_it_is_written() {
     stored_and_touched(|lab, at| {
+        lab.barrier();
         let (mut bytes, site) = ([0; 4], lab.site());
         let _ = lab.machine.load(
             Actor { who: thread(9), site },

@@ -53,8 +53,8 @@ impl Timeline {
                 (target.rank, Row::Across)
             }
             (Source::Global | Source::Value(_), Target::Shared(target)) => (target.rank, Row::Loads),
-            (_, Target::Global) if op.combination.is_some() => (op.issuer.who.block, Row::Reductions),
-            (_, Target::Global) => (op.issuer.who.block, Row::Stores),
+            (_, Target::Global { .. }) if op.combination.is_some() => (op.issuer.who.block, Row::Reductions),
+            (_, Target::Global { .. }) => (op.issuer.who.block, Row::Stores),
         };
         match op.completes {
             Completion::Mbarrier(place) => copy.mbarrier = Some(place.at),

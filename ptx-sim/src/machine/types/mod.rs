@@ -12,8 +12,8 @@ pub use tma_model::ReduceOp as Reduction;
 use tma_model::sync::{Arrival, Awaited};
 
 use super::index::{BarrierId, ThreadId};
-use super::{GlobalMemory, SharedName};
-pub use crate::isa::{Fence, FencedMemory, Order, Scope, Semantics, Site, Space};
+use super::{GlobalMemory, Grid, SharedName};
+pub use crate::isa::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope, Semantics, Site, Space};
 
 /// A thread at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,13 +98,16 @@ pub struct Checks {
     pub order: bool,
     /// Reads of global memory that nobody wrote.
     pub global_initialised: bool,
+    /// Order between all accesses to global memory, and old values that strong loads may see. Only
+    /// together with `order`, which by itself looks for proxy fences before copies of global memory.
+    pub global_order: bool,
 }
 
 impl Checks {
     /// All of them.
-    pub const ALL: Self = Self { order: true, global_initialised: true };
+    pub const ALL: Self = Self { order: true, global_initialised: true, global_order: true };
     /// None of them.
-    pub const NONE: Self = Self { order: false, global_initialised: false };
+    pub const NONE: Self = Self { order: false, global_initialised: false, global_order: false };
 }
 
 /// A cluster of blocks, to be run.
@@ -124,9 +127,12 @@ pub struct MachineConfig {
     pub thread_registers: Option<u32>,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
-    /// Whether the kernel has bulk or tensor copies. Only then what threads write to global memory
-    /// is remembered for them.
+    /// Whether the kernel has copies: only then proxy fences of global memory matter.
     pub copies: bool,
+    /// The number of the cluster in the grid.
+    pub cluster: u32,
+    /// The accesses of all clusters to global memory, of a kernel with strong ones there.
+    pub grid: Option<Arc<Grid>>,
     /// What the PTX calls places in shared memory.
     pub names: Arc<[SharedName]>,
     /// `.loc` of each PTX line; index 0 is line 0, which is none.

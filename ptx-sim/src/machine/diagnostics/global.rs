@@ -1,0 +1,54 @@
+//! From two accesses to global memory that do not go together to a finding.
+
+use tma_model::sync::Proxy;
+
+use crate::machine::Machine;
+use crate::machine::global::{Footprint, GlobalAccess, GlobalConflict, Kind, Manner, Pair, did, finding};
+use crate::machine::types::Action;
+use crate::report::Party;
+
+impl Machine {
+    /// Records `conflict`, which `action` met in global memory.
+    #[cold]
+    pub(in crate::machine) fn global_conflict(
+        &mut self,
+        action: Action,
+        manner: Manner,
+        conflict: GlobalConflict,
+    ) {
+        let GlobalConflict { rule, address, other } = conflict;
+        // A store whose group nobody has waited for was found as that.
+        let is_copy = other.manner.proxy == Proxy::Async && other.manner.kind != Kind::Read;
+        let same_cluster = other.author.cluster == self.memory.accesses.cluster();
+        if is_copy && same_cluster && self.memory.stores.at(address, 1).is_some() {
+            return;
+        }
+        let party = self.party_of(&other);
+        let log = &mut self.diagnostics;
+        let pair = Pair { rule, earlier: other.manner, later: manner, same_cluster };
+        log.report(finding(address, pair).with(log.party(action)).with(party));
+    }
+
+    /// The thread of an access.
+    fn party_of(&self, access: &GlobalAccess) -> Party {
+        let accesses = &self.memory.accesses;
+        let actor = self.diagnostics.actor_at(accesses.thread(access.author), access.line);
+        let party = self.diagnostics.party(actor.does(did(access.manner)));
+        match accesses.block_of(access.author) {
+            Some(block) => Party { block, ..party },
+            None => party,
+        }
+    }
+
+    /// What the cluster has done with global memory, at its end.
+    pub(crate) fn take_footprint(&mut self) -> Footprint {
+        let table = self.memory.accesses.take_table();
+        table.map_or_else(Footprint::default, |table| Footprint::of(&table, |access| self.party_of(access)))
+    }
+
+    /// Loads that saw old stores since the last call.
+    #[inline]
+    pub(crate) fn take_stale_reads(&mut self) -> u64 {
+        self.memory.accesses.take_stale_reads()
+    }
+}

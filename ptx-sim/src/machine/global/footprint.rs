@@ -1,0 +1,171 @@
+//! What clusters that nothing orders read and write: an overlap with a write is a race.
+//!
+//! A kernel without strong accesses to global memory has no order between its clusters. Each keeps
+//! its own table, and hands over what it read and wrote when it ends.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::mark::{GlobalAccess, Kind};
+use super::table::Table;
+use crate::report::{Finding, Party};
+
+/// The bytes of a line.
+const LINE: usize = 128;
+
+/// What a cluster did with bytes, and who did it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    start: u64,
+    end: u64,
+    kind: Kind,
+    line: u32,
+    pub(crate) party: Party,
+}
+
+/// All that a cluster did with global memory.
+#[derive(Debug, Default)]
+pub(crate) struct Footprint {
+    extents: Vec<Extent>,
+    /// What it wrote, by line.
+    bytes: Vec<(u64, Box<[u8; LINE]>)>,
+}
+
+impl Footprint {
+    /// Of a cluster at its end. `party` names who made an access.
+    pub(in crate::machine) fn of(table: &Table, mut party: impl FnMut(&GlobalAccess) -> Party) -> Self {
+        let mut footprint = Self::default();
+        // The last extent of each kind, which the next may continue.
+        let mut last = [None::<usize>; 3];
+        for (address, line) in table.lines() {
+            for (index, cell) in (0_u64..).zip(&line.cells) {
+                let start = address + (index << line.shift);
+                let end = start + (1 << line.shift);
+                let writes = cell.kinds.has(Kind::Write);
+                for kind in [Kind::Read, Kind::Write, Kind::Reduce] {
+                    // What is written conflicts with all that conflicts with the others.
+                    if !cell.kinds.has(kind) || writes && kind != Kind::Write {
+                        continue;
+                    }
+                    let by_reader = kind == Kind::Read && !cell.read.step.is_none();
+                    let mark = if by_reader { &cell.read } else { &cell.write };
+                    let slot = &mut last[kind as usize];
+                    let known = slot.and_then(|index| footprint.extents.get_mut(index));
+                    match known {
+                        Some(known) if known.end == start && known.line == mark.line => known.end = end,
+                        Some(_) | None => {
+                            *slot = Some(footprint.extents.len());
+                            let (line, party) = (mark.line, party(mark));
+                            footprint.extents.push(Extent { start, end, kind, line, party });
+                        }
+                    }
+                }
+            }
+            if let Some(bytes) = &line.bytes {
+                footprint.bytes.push((address, bytes.clone()));
+            }
+        }
+        footprint
+    }
+}
+
+/// Extents that do not overlap, by their starts.
+type Extents = BTreeMap<u64, Extent>;
+
+/// What the clusters of a launch did that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Footprints {
+    reads: Extents,
+    writes: Extents,
+    reductions: Extents,
+    bytes: HashMap<u64, Box<[u8; LINE]>>,
+}
+
+/// The extents that overlap one.
+fn overlapping<'e>(extents: &'e Extents, with: &Extent) -> impl Iterator<Item = &'e Extent> {
+    let before = extents.range(..=with.start).next_back();
+    let start = before.filter(|(_, extent)| extent.end > with.start).map_or(with.start, |(start, _)| *start);
+    extents.range(start..with.end.max(start)).map(|(_, extent)| extent)
+}
+
+/// Adds an extent where there is none yet.
+fn insert(extents: &mut Extents, new: &Extent) {
+    let mut at = new.start;
+    let mut gaps = Vec::new();
+    for known in overlapping(extents, new) {
+        if known.start > at {
+            gaps.push((at, known.start));
+        }
+        at = at.max(known.end);
+    }
+    if at < new.end {
+        gaps.push((at, new.end));
+    }
+    for (start, end) in gaps {
+        extents.insert(start, Extent { start, end, ..*new });
+    }
+}
+
+impl Footprints {
+    /// Adds those of a cluster, and hands each race with an earlier cluster to `report`.
+    pub(crate) fn add(&mut self, footprint: Footprint, mut report: impl FnMut(Finding)) {
+        let Footprint { extents, bytes } = footprint;
+        let new: HashMap<u64, Box<[u8; LINE]>> = bytes.into_iter().collect();
+        for extent in &extents {
+            let others: &[&Extents] = match extent.kind {
+                Kind::Read => &[&self.writes, &self.reductions],
+                Kind::Write => &[&self.writes, &self.reads, &self.reductions],
+                Kind::Reduce => &[&self.writes, &self.reads],
+            };
+            for other in others.iter().flat_map(|others| overlapping(others, extent)) {
+                let (start, end) = (extent.start.max(other.start), extent.end.min(other.end));
+                let both_write = extent.kind == Kind::Write && other.kind == Kind::Write;
+                if !both_write || !self.has_same(&new, start, end) {
+                    report(super::message::between_clusters(start, extent, other));
+                }
+            }
+        }
+        for extent in &extents {
+            let extents = match extent.kind {
+                Kind::Read => &mut self.reads,
+                Kind::Write => &mut self.writes,
+                Kind::Reduce => &mut self.reductions,
+            };
+            insert(extents, extent);
+        }
+        for extent in extents.iter().filter(|extent| extent.kind == Kind::Write) {
+            self.keep(&new, extent);
+        }
+    }
+
+    /// Keeps the bytes of an extent that was written.
+    fn keep(&mut self, new: &HashMap<u64, Box<[u8; LINE]>>, extent: &Extent) {
+        for piece in super::table::pieces(extent.start, extent.end - extent.start) {
+            let range = piece.bytes.start as usize..piece.bytes.end as usize;
+            let base = piece.line * LINE as u64;
+            let Some(from) = new.get(&base).and_then(|line| line.get(range.clone())) else { continue };
+            let to = self.bytes.entry(base).or_insert_with(|| Box::new([0; LINE]));
+            if let Some(to) = to.get_mut(range) {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+
+    /// Whether an earlier cluster has written the same bytes.
+    fn has_same(&self, new: &HashMap<u64, Box<[u8; LINE]>>, start: u64, end: u64) -> bool {
+        super::table::pieces(start, end - start).all(|piece| {
+            let range = piece.bytes.start as usize..piece.bytes.end as usize;
+            let base = piece.line * LINE as u64;
+            let of = |lines: &HashMap<u64, Box<[u8; LINE]>>| {
+                lines.get(&base).and_then(|line| line.get(range.clone()).map(<[u8]>::to_vec))
+            };
+            of(new).is_some_and(|new| of(&self.bytes).as_ref() == Some(&new))
+        })
+    }
+}
+
+impl Extent {
+    /// What was done.
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+}

@@ -1,0 +1,186 @@
+//! What a cluster knows of the steps of others.
+//!
+//! A release hands on what its thread knows of its own cluster and of others. A thread of another
+//! cluster that acquires it *imports* it: its imports are numbered, and count as the steps of an
+//! agent of the importing cluster. All edges within that cluster then carry the number, and with it
+//! the knowledge of the other clusters; so does a proxy fence behind the import.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tma_model::sync::{Clock, Component, Epoch, Knowledge, Memory, View};
+
+use super::mark::GlobalAccess;
+use crate::machine::index::ThreadId;
+
+/// What is known of a cluster.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    knows: Knowledge,
+    /// What of it lies behind a proxy fence of global memory.
+    fenced: Clock,
+}
+
+/// What is known of clusters, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::machine) struct Foreign(BTreeMap<u32, Known>);
+
+impl Foreign {
+    /// What is known of one cluster.
+    pub(in crate::machine) fn of(&self, cluster: u32) -> Option<&Knowledge> {
+        self.0.get(&cluster).map(|known| &known.knows)
+    }
+
+    /// Whether it knows all that `other` knows.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let covered = |(cluster, theirs): (&u32, &Known)| {
+            self.0
+                .get(cluster)
+                .is_some_and(|mine| covers(&mine.knows, &theirs.knows) && mine.fenced.covers(&theirs.fenced))
+        };
+        other.0.iter().all(covered)
+    }
+
+    /// Adds what `other` knows; false if that was known.
+    pub(super) fn join(&mut self, other: &Self) -> bool {
+        let mut news = false;
+        for (cluster, theirs) in &other.0 {
+            let mine = self.0.entry(*cluster).or_default();
+            if !covers(&mine.knows, &theirs.knows) {
+                mine.knows = mine.knows.join(&theirs.knows);
+                news = true;
+            }
+            if !mine.fenced.covers(&theirs.fenced) {
+                mine.fenced = mine.fenced.join(&theirs.fenced);
+                news = true;
+            }
+        }
+        news
+    }
+
+    /// Adds what `other` has seen, as lying behind a proxy fence.
+    fn fence(&mut self, other: &Self) {
+        for (cluster, theirs) in &other.0 {
+            let mine = self.0.entry(*cluster).or_default();
+            mine.fenced = mine.fenced.join(theirs.knows.seen());
+        }
+    }
+}
+
+fn covers(mine: &Knowledge, theirs: &Knowledge) -> bool {
+    mine.same(theirs) || mine.seen().covers(theirs.seen()) && mine.over().covers(theirs.over())
+}
+
+/// The imports of a thread, each with all that came before it.
+#[derive(Debug)]
+struct Importer {
+    component: Component,
+    imports: Vec<Arc<Foreign>>,
+}
+
+impl Importer {
+    /// The last import that a clock knows of.
+    fn last(&self, clock: &Clock) -> Option<&Arc<Foreign>> {
+        self.imports.get((clock.get(self.component) as usize).checked_sub(1)?)
+    }
+}
+
+/// The imports of a cluster.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Imports {
+    importers: Vec<Importer>,
+    of: HashMap<ThreadId, usize>,
+}
+
+impl Imports {
+    /// A thread imports what is known of other clusters than `own`. `component` makes an agent.
+    pub(in crate::machine) fn add(
+        &mut self,
+        who: ThreadId,
+        news: &Foreign,
+        own: u32,
+        view: &mut View,
+        component: Option<Component>,
+    ) {
+        if !news.0.keys().any(|cluster| *cluster != own) {
+            return;
+        }
+        let index = *self.of.entry(who).or_insert(self.importers.len());
+        if index == self.importers.len() {
+            let Some(component) = component else { return };
+            self.importers.push(Importer { component, imports: Vec::new() });
+        }
+        let Some(importer) = self.importers.get_mut(index) else { return };
+        let mut all = importer.imports.last().map(|last| Foreign::clone(last)).unwrap_or_default();
+        if !all.join(news) {
+            return;
+        }
+        all.0.remove(&own);
+        importer.imports.push(Arc::new(all));
+        view.learn(Epoch::new(importer.component, importer.imports.len() as u32));
+    }
+
+    /// Whether a thread has an agent for its imports.
+    pub(in crate::machine) fn has(&self, who: ThreadId) -> bool {
+        self.of.contains_key(&who)
+    }
+
+    /// What a thread of cluster `own` releases that knows this.
+    pub(super) fn export(&self, own: u32, knows: &Knowledge) -> Foreign {
+        let mut all = Foreign::default();
+        let fenced = knows.fenced(Memory::Global);
+        for importer in &self.importers {
+            if let Some(import) = importer.last(knows.seen()) {
+                all.join(import);
+            }
+            if let Some(import) = importer.last(fenced) {
+                all.fence(import);
+            }
+        }
+        all.0.insert(own, Known { knows: knows.clone(), fenced: fenced.clone() });
+        all
+    }
+}
+
+/// A thread, or a copy that it starts, as it looks at earlier accesses.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Observer<'o> {
+    pub(in crate::machine) cluster: u32,
+    pub(in crate::machine) view: &'o View,
+    pub(in crate::machine) imports: &'o Imports,
+}
+
+impl Observer<'_> {
+    fn imported(&self, mark: &GlobalAccess, clock: &Clock, knows: impl Fn(&Known) -> bool) -> bool {
+        let of_cluster = |import: &Arc<Foreign>| import.0.get(&mark.author.cluster).is_some_and(&knows);
+        self.imports.importers.iter().filter_map(|importer| importer.last(clock)).any(of_cluster)
+    }
+
+    /// Whether the access comes before, and what it wrote is seen.
+    #[inline]
+    pub(super) fn follows(&self, mark: &GlobalAccess) -> bool {
+        if mark.author.cluster == self.cluster {
+            return self.view.follows(mark.step);
+        }
+        self.imported(mark, self.view.knows().seen(), |known| known.knows.seen().knows(mark.step))
+    }
+
+    /// Whether the access, which may be a read, comes before.
+    #[inline]
+    pub(super) fn knows_over(&self, mark: &GlobalAccess) -> bool {
+        if mark.author.cluster == self.cluster {
+            return self.view.knows_over(mark.step);
+        }
+        self.imported(mark, self.view.knows().over(), |known| known.knows.over().knows(mark.step))
+    }
+
+    /// Whether a proxy fence of global memory lies behind a write of a thread that comes before.
+    pub(super) fn sees_async(&self, mark: &GlobalAccess) -> bool {
+        if mark.author.cluster == self.cluster {
+            return self.view.sees_async(mark.step, Memory::Global);
+        }
+        let fenced = self.view.knows().fenced(Memory::Global);
+        self.imported(mark, fenced, |known| known.knows.seen().knows(mark.step))
+            || self.imported(mark, self.view.knows().seen(), |known| known.fenced.knows(mark.step))
+    }
+}

@@ -1,0 +1,103 @@
+//! The messages of conflicts in global memory.
+
+use tma_model::sync::Proxy;
+
+use super::footprint::Extent;
+use super::mark::{Kind, Manner, Rule};
+use crate::report::{Finding, FindingKind};
+
+const BARRIER: &str = "a barrier that both threads take part in, between the two: [[`sync_threads()`||`bar.sync`]] within a \
+                       block, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks of a cluster; a bulk \
+                       store has to be complete first ([[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group 0`]])";
+const FLAG: &str = "between clusters only release and acquire through a flag in global memory order accesses: the first thread \
+                    sets the flag after its access with release semantics, and the second reads it before its access with acquire \
+                    semantics, both at a scope that includes the other ([[`fence()`||`fence.acq_rel.gpu`]] around relaxed accesses)";
+const LAUNCH: &str =
+    "nothing orders the clusters of this kernel: let each write its own part, or use two launches";
+const SCOPE: &str = "use the narrowest scope that includes both threads: `.cta` is a block, `.cluster` a cluster, `.gpu` the device";
+const ONE_PROXY: &str =
+    "combine through one proxy: either all by atomics of threads, or all by reductions of copies";
+const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
+                     writes, before the barrier that orders them";
+const FENCE_BEHIND: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block that issues the copy, between \
+                            the acquire and the copy";
+
+/// What two accesses are to each other.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Pair {
+    pub(in crate::machine) rule: Rule,
+    pub(in crate::machine) earlier: Manner,
+    pub(in crate::machine) later: Manner,
+    pub(in crate::machine) same_cluster: bool,
+}
+
+/// What the thread of an access did.
+pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
+    match (manner.proxy, manner.kind) {
+        (Proxy::Async, _) => "issued the copy",
+        (Proxy::Generic, Kind::Read) => "read",
+        (Proxy::Generic, Kind::Write | Kind::Reduce) => match manner.scope {
+            Some(_) => "changed it",
+            None => "wrote",
+        },
+    }
+}
+
+fn race(earlier: Manner, later: Manner) -> &'static str {
+    match (later.kind, earlier.kind) {
+        (Kind::Read, _) => "is read while another thread may still write it",
+        (Kind::Write, Kind::Read) => "is written while another thread may still read it",
+        (Kind::Write, Kind::Write) => "is written by two threads in no order",
+        (Kind::Reduce, Kind::Read) => "is reduced into while another thread may still read it",
+        (Kind::Write, Kind::Reduce) | (Kind::Reduce, Kind::Write | Kind::Reduce) => {
+            "is written and reduced into in no order"
+        }
+    }
+}
+
+fn scope_name(manner: Manner) -> &'static str {
+    manner.scope.map_or("weak", |scope| scope.name())
+}
+
+/// The finding of a pair of accesses at an address, without who made them.
+pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
+    let Pair { rule, earlier, later, same_cluster } = pair;
+    let place = format!("global memory at {address:#x}");
+    let (kind, what, help) = match rule {
+        Rule::Race => {
+            let help = if same_cluster { BARRIER } else { FLAG };
+            (FindingKind::Race, format!("{place} {}", race(earlier, later)), help)
+        }
+        Rule::ScopeTooNarrow => {
+            let (one, two) = (scope_name(earlier), scope_name(later));
+            let what = format!(
+                "{place} is accessed by two threads with scopes `.{one}` and `.{two}`, of which one does not include the other thread"
+            );
+            (FindingKind::ScopeTooNarrow, what, SCOPE)
+        }
+        Rule::MixedProxies => {
+            let what = format!(
+                "{place} is accessed by a thread's strong operation and by a reduction of the async proxy in no order"
+            );
+            (FindingKind::MixedProxies, what, ONE_PROXY)
+        }
+        Rule::MissingProxyFence => {
+            let what = format!(
+                "{place} was written by a thread, and a copy that reads it need not see that: no proxy fence of global memory lies \
+                 between"
+            );
+            (FindingKind::MissingProxyFence, what, if same_cluster { FENCE } else { FENCE_BEHIND })
+        }
+    };
+    Finding::new(kind, what).help(help)
+}
+
+/// The race of a cluster with an earlier one, which nothing orders.
+pub(super) fn between_clusters(address: u64, later: &Extent, earlier: &Extent) -> Finding {
+    let weak = |extent: &Extent| Manner::generic(extent.kind(), None);
+    let place = format!("global memory at {address:#x}");
+    Finding::new(FindingKind::Race, format!("{place} {}", race(weak(earlier), weak(later))))
+        .with(later.party)
+        .with(earlier.party)
+        .help(LAUNCH)
+}

@@ -1,0 +1,350 @@
+//! Accesses to global memory: which come before which, among all clusters of a launch, and which
+//! stores a strong load may see.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `mark` | accesses, and which two conflict |
+//! | `table` | the last accesses to each piece of memory |
+//! | `foreign` | what clusters know of each other |
+//! | `history` | the stores to places with strong accesses |
+//! | `footprint` | what clusters in no order read and write |
+//! | `message` | findings |
+//!
+//! There are two modes. Without strong accesses of threads to global memory nothing orders two
+//! clusters: each has its own [`Table`], and what they did is compared when they have ended. With
+//! strong accesses all clusters of the launch share one table, the [`Grid`].
+
+mod footprint;
+mod foreign;
+mod history;
+mod mark;
+mod message;
+mod strong;
+mod table;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tma_model::sync::{Epoch, MemoryScope, Proxy, Releases, View};
+
+pub(crate) use footprint::{Footprint, Footprints};
+pub(super) use foreign::{Imports, Observer};
+pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Kind, Manner, Rule};
+pub(super) use message::{Pair, did, finding};
+pub(super) use strong::Strong;
+
+use self::foreign::Foreign;
+use self::history::{History, Release, Released};
+use self::table::{Table, pieces};
+use super::index::ThreadId;
+use super::random::Random;
+use super::types::MachineConfig;
+
+/// Another sequence of the seed's numbers, so that the main one stays as it is.
+const OLD_STORES: u64 = 0x9fb2_1c65_1e98_df25;
+
+/// Where the clusters of a grid are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClusterGrid {
+    /// Clusters along x, y and z.
+    pub(crate) per_axis: [u64; 3],
+    /// Blocks of a cluster along x, y and z.
+    pub(crate) cluster: [u32; 3],
+}
+
+impl ClusterGrid {
+    /// How many clusters.
+    pub(crate) fn count(&self) -> u64 {
+        self.per_axis.iter().product()
+    }
+
+    /// The blocks of a cluster, by rank.
+    pub(crate) fn blocks(&self, index: u64) -> Vec<[u32; 3]> {
+        let [x, y, _] = self.per_axis.map(|extent| extent.max(1));
+        let place = [index % x, index / x % y, index / x / y];
+        let [width, height, _] = self.cluster.map(|extent| extent.max(1));
+        let within = |rank: u32| [rank % width, rank / width % height, rank / width / height];
+        let block = |rank| {
+            let within = within(rank);
+            std::array::from_fn(|axis| place[axis] as u32 * self.cluster[axis] + within[axis])
+        };
+        (0..self.cluster.iter().product()).map(block).collect()
+    }
+}
+
+/// Accesses of all clusters of a launch with strong accesses.
+#[derive(Debug)]
+pub struct Grid {
+    clusters: ClusterGrid,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    table: Table,
+    histories: HashMap<u64, History>,
+    /// What the fences of sequential consistency have seen, by scope, cluster and block.
+    sequential: BTreeMap<(MemoryScope, u32, u32), Foreign>,
+}
+
+impl Grid {
+    /// Of clusters whose blocks have so many threads.
+    pub(crate) fn new(clusters: ClusterGrid, threads: u32) -> Self {
+        let state =
+            State { table: Table::new(threads), histories: HashMap::new(), sequential: BTreeMap::new() };
+        Self { clusters, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where accesses are kept.
+#[derive(Debug)]
+enum Tracking {
+    Off,
+    /// Only for proxy fences between writes of threads and copies of the cluster.
+    Fences(Box<Table>),
+    Own(Box<Table>),
+    Shared(Arc<Grid>),
+}
+
+/// A store's release that a relaxed read saw, and a later fence acquires.
+#[derive(Debug)]
+struct Pending {
+    address: u64,
+    released: Released,
+}
+
+/// What a fence releases with later strong stores of its thread.
+#[derive(Debug)]
+enum FenceRelease {
+    Raw(Releases),
+    Made(Release),
+}
+
+/// The accesses of a cluster to global memory.
+#[derive(Debug)]
+pub(super) struct GlobalAccesses {
+    tracking: Tracking,
+    cluster: u32,
+    /// Threads of a block.
+    threads: u32,
+    imports: Imports,
+    /// What each thread's relaxed reads saw.
+    pending: HashMap<ThreadId, Vec<Pending>>,
+    /// What each thread's fences release, by scope.
+    fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
+    random: Random,
+    stale_reads: u64,
+}
+
+impl GlobalAccesses {
+    /// Of a cluster that has not begun.
+    pub(super) fn new(config: &MachineConfig) -> Self {
+        let MachineConfig { threads, cluster, .. } = *config;
+        let tracking = match &config.grid {
+            _ if !config.checks.order => Tracking::Off,
+            _ if !config.checks.global_order && config.copies => {
+                Tracking::Fences(Box::new(Table::of_fences(threads)))
+            }
+            _ if !config.checks.global_order => Tracking::Off,
+            Some(grid) => Tracking::Shared(Arc::clone(grid)),
+            None => Tracking::Own(Box::new(Table::new(threads))),
+        };
+        Self {
+            tracking,
+            cluster,
+            threads,
+            imports: Imports::default(),
+            pending: HashMap::new(),
+            fences: HashMap::new(),
+            random: Random::new(config.seed ^ OLD_STORES),
+            stale_reads: 0,
+        }
+    }
+
+    /// Whether nothing is kept.
+    #[inline]
+    pub(super) fn is_off(&self) -> bool {
+        match self.tracking {
+            Tracking::Off => true,
+            Tracking::Fences(_) | Tracking::Own(_) | Tracking::Shared(_) => false,
+        }
+    }
+
+    /// The table that all clusters share, if they do.
+    pub(super) fn grid(&self) -> Option<Arc<Grid>> {
+        match &self.tracking {
+            Tracking::Shared(grid) => Some(Arc::clone(grid)),
+            Tracking::Off | Tracking::Fences(_) | Tracking::Own(_) => None,
+        }
+    }
+
+    /// Whether all clusters share one table.
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        match self.tracking {
+            Tracking::Shared(_) => true,
+            Tracking::Off | Tracking::Fences(_) | Tracking::Own(_) => false,
+        }
+    }
+
+    /// The number of its cluster.
+    pub(super) fn cluster(&self) -> u32 {
+        self.cluster
+    }
+
+    /// A thread of the cluster.
+    #[inline]
+    pub(super) fn author(&self, who: ThreadId) -> Author {
+        Author { cluster: self.cluster, thread: who.block.0 * self.threads + who.thread.0 }
+    }
+
+    /// The thread of an author, in its cluster.
+    pub(super) fn thread(&self, author: Author) -> ThreadId {
+        let threads = self.threads.max(1);
+        ThreadId::new(author.thread / threads, author.thread % threads)
+    }
+
+    /// The index in the grid of an author's block, where that is of another cluster.
+    pub(super) fn block_of(&self, author: Author) -> Option<[u32; 3]> {
+        let Tracking::Shared(grid) = &self.tracking else { return None };
+        let rank = self.thread(author).block.0;
+        grid.clusters.blocks(author.cluster.into()).get(rank as usize).copied()
+    }
+
+    /// Checks accesses to all of `stretches`, each from an address to an end, and records them. The
+    /// answer is the first conflict.
+    pub(super) fn access_all(
+        &mut self,
+        mark: &GlobalAccess,
+        view: &View,
+        stretches: impl Iterator<Item = (u64, u64)>,
+    ) -> Option<GlobalConflict> {
+        let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
+        let mut conflict = None;
+        let mut access = |table: &mut Table, (start, end): (u64, u64)| {
+            for piece in pieces(start, end.saturating_sub(start)) {
+                let found = table.access(&piece, mark, &observer);
+                conflict = conflict.or(found);
+            }
+        };
+        match &mut self.tracking {
+            Tracking::Off => {}
+            // What threads read is of no matter to copies.
+            Tracking::Fences(_) if is_read_of_thread(mark) => {}
+            Tracking::Fences(table) | Tracking::Own(table) => {
+                stretches.for_each(|stretch| access(table, stretch));
+            }
+            Tracking::Shared(grid) => {
+                let state = &mut *grid.state();
+                for (start, end) in stretches {
+                    access(&mut state.table, (start, end));
+                    if mark.manner.kind != Kind::Read {
+                        state.forget_histories(start, end.saturating_sub(start));
+                    }
+                }
+            }
+        }
+        conflict
+    }
+
+    /// The same of one access of a thread that is not strong, or of a kernel without a grid.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        mark: &GlobalAccess,
+        view: &View,
+        address: u64,
+        len: u64,
+    ) -> Option<GlobalConflict> {
+        self.access_all(mark, view, std::iter::once((address, address.saturating_add(len))))
+    }
+
+    /// Operation `operation` of a thread has read `stretches`, with this step.
+    pub(super) fn landed(
+        &mut self,
+        who: ThreadId,
+        operation: u32,
+        step: Epoch,
+        stretches: impl Iterator<Item = (u64, u64)>,
+    ) {
+        let author = self.author(who);
+        let landed = |table: &mut Table, (start, end): (u64, u64)| {
+            for piece in pieces(start, end.saturating_sub(start)) {
+                table.landed(&piece, author, operation, step);
+            }
+        };
+        match &mut self.tracking {
+            Tracking::Off | Tracking::Fences(_) => {}
+            Tracking::Own(table) => stretches.for_each(|stretch| landed(table, stretch)),
+            Tracking::Shared(grid) => {
+                let mut state = grid.state();
+                stretches.for_each(|stretch| landed(&mut state.table, stretch));
+            }
+        }
+    }
+
+    /// Keeps what was written, to compare it with what others write there.
+    #[inline]
+    pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {
+        match &mut self.tracking {
+            Tracking::Own(table) => table.keep_bytes(address, bytes),
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => {}
+        }
+    }
+
+    /// Whether the cluster has written these bytes last; none where that is not kept.
+    pub(super) fn has_bytes(&mut self, address: u64, bytes: &[u8]) -> Option<bool> {
+        match &mut self.tracking {
+            Tracking::Own(table) => Some(table.has_bytes(address, bytes)),
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => None,
+        }
+    }
+
+    /// The table of the cluster, if it has one of its own.
+    pub(super) fn take_table(&mut self) -> Option<Box<Table>> {
+        match std::mem::replace(&mut self.tracking, Tracking::Off) {
+            Tracking::Own(table) => Some(table),
+            Tracking::Off | Tracking::Fences(_) | Tracking::Shared(_) => None,
+        }
+    }
+
+    /// How many loads saw old stores since this was asked for last: they see others when they look
+    /// again.
+    #[inline]
+    pub(super) fn take_stale_reads(&mut self) -> u64 {
+        std::mem::take(&mut self.stale_reads)
+    }
+}
+
+fn is_read_of_thread(access: &GlobalAccess) -> bool {
+    access.manner.kind == Kind::Read && access.manner.proxy == Proxy::Generic
+}
+
+impl State {
+    /// Forgets the stores to places that something else has written over.
+    fn forget_histories(&mut self, address: u64, len: u64) {
+        for piece in pieces(address, len) {
+            if !self.table.line(piece.line).has_history {
+                continue;
+            }
+            let bytes = piece.bytes.len() as u64;
+            for start in self.overlapping(piece.address(), bytes) {
+                self.histories.remove(&start);
+            }
+        }
+    }
+
+    /// The places with histories that have bytes among these.
+    fn overlapping(&self, address: u64, len: u64) -> Vec<u64> {
+        let first = address.saturating_sub(history::WIDEST as u64 - 1);
+        let end = address.saturating_add(len);
+        let overlaps = |start: &u64| {
+            self.histories.get(start).is_some_and(|known| start.saturating_add(known.bytes.into()) > address)
+        };
+        (first..end).filter(overlaps).collect()
+    }
+}

@@ -1,0 +1,332 @@
+//! Strong accesses to global memory, and memory fences.
+//!
+//! Source: PTX ISA, "Release and Acquire Patterns", "Synchronizes", "Fence-SC". A release pattern
+//! synchronises with an acquire pattern that observes it if the first operation of the one and the
+//! last of the other are morally strong: the scopes of fences count as well.
+
+use std::sync::Arc;
+
+use tma_model::sync::{MemoryScope, Order};
+
+use super::foreign::{Foreign, Observer};
+use super::history::{History, Release, Released, WIDEST, add_release, strong};
+use super::mark::{GlobalAccess, GlobalConflict, Kind};
+use super::table::pieces;
+use super::{FenceRelease, GlobalAccesses, Pending, State};
+use crate::machine::index::ThreadId;
+use crate::machine::memory::GlobalMemory;
+use crate::machine::order::HappensBefore;
+
+/// How many stores to a place that relaxed reads saw are kept before they are joined.
+const MOST_PENDING: usize = 8;
+
+/// A strong access of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Strong {
+    pub(in crate::machine) who: ThreadId,
+    pub(in crate::machine) line: u32,
+    pub(in crate::machine) address: u64,
+    pub(in crate::machine) order: Order,
+    pub(in crate::machine) scope: MemoryScope,
+}
+
+impl State {
+    /// The history of a place, which begins with what memory holds; none of a place that overlaps
+    /// others, or is too wide.
+    fn history(&mut self, address: u64, len: u32, global: &GlobalMemory) -> Option<&mut History> {
+        if len as usize > WIDEST {
+            return None;
+        }
+        if self.histories.get(&address).is_none_or(|history| history.bytes != len) {
+            if !self.overlapping(address, len.into()).is_empty() {
+                return None;
+            }
+            let mut value = [0; WIDEST];
+            global.read(address, value.get_mut(..len as usize)?).ok()?;
+            for piece in pieces(address, len.into()) {
+                self.table.line(piece.line).has_history = true;
+            }
+            self.histories.insert(address, History::new(len, value));
+        }
+        self.histories.get_mut(&address)
+    }
+
+    /// What was released to all places that overlap these bytes.
+    fn released_to(&self, address: u64, len: u32) -> Released {
+        let mut all = Released::default();
+        for start in self.overlapping(address, len.into()) {
+            let released = self.histories.get(&start).map(History::all_released).unwrap_or_default();
+            for release in released.iter() {
+                add_release(&mut all, release.clone());
+            }
+        }
+        all
+    }
+}
+
+impl GlobalAccesses {
+    fn mark(&self, access: &Strong, kind: Kind, order: &HappensBefore) -> GlobalAccess {
+        GlobalAccess {
+            step: order.view(access.who).epoch(),
+            author: self.author(access.who),
+            line: access.line,
+            manner: strong(kind, access.scope),
+        }
+    }
+
+    /// A strong load: `out` is what memory holds, and becomes what the load sees.
+    pub(in crate::machine) fn load(
+        &mut self,
+        access: Strong,
+        out: &mut [u8],
+        global: &GlobalMemory,
+        order: &mut HappensBefore,
+    ) -> Option<GlobalConflict> {
+        let grid = self.grid()?;
+        let mut guard = grid.state();
+        let state = &mut *guard;
+        let mark = self.mark(&access, Kind::Read, order);
+        let observer =
+            Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
+        let (len, threads) = (out.len() as u32, state.table.threads());
+        let mut conflict = None;
+        for piece in pieces(access.address, len.into()) {
+            let found = state.table.access(&piece, &mark, &observer);
+            conflict = conflict.or(found);
+        }
+        let seen = state
+            .history(access.address, len, global)
+            .and_then(|history| history.load(&mark, access.scope, &observer, threads, &mut self.random));
+        let released = match seen {
+            Some(seen) => {
+                if let Some(value) = seen.value.get(..out.len()) {
+                    out.copy_from_slice(value);
+                }
+                self.stale_reads += u64::from(seen.is_stale);
+                seen.released
+            }
+            None => state.released_to(access.address, len),
+        };
+        drop(guard);
+        self.observe(access, released, order);
+        conflict
+    }
+
+    /// A strong store.
+    pub(in crate::machine) fn store(
+        &mut self,
+        access: Strong,
+        bytes: &[u8],
+        global: &GlobalMemory,
+        order: &mut HappensBefore,
+    ) -> Option<GlobalConflict> {
+        self.change(access, bytes.len() as u32, global, order, Change::Store(bytes))
+    }
+
+    /// An atomic operation: `update` changes memory, and gives what it then holds. One that
+    /// `reads` may acquire.
+    pub(in crate::machine) fn update(
+        &mut self,
+        access: Strong,
+        len: u32,
+        global: &GlobalMemory,
+        order: &mut HappensBefore,
+        reads: bool,
+        update: &mut dyn FnMut() -> [u8; WIDEST],
+    ) -> Option<GlobalConflict> {
+        self.change(access, len, global, order, Change::Update { reads, update })
+    }
+
+    fn change(
+        &mut self,
+        access: Strong,
+        len: u32,
+        global: &GlobalMemory,
+        order: &mut HappensBefore,
+        change: Change<'_>,
+    ) -> Option<GlobalConflict> {
+        let grid = self.grid()?;
+        let mut guard = grid.state();
+        let state = &mut *guard;
+        let mark = self.mark(&access, Kind::Write, order);
+        let observer =
+            Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
+        let threads = state.table.threads();
+        let mut conflict = None;
+        for piece in pieces(access.address, len.into()) {
+            let found = state.table.access(&piece, &mark, &observer);
+            conflict = conflict.or(found);
+        }
+        let author = mark.author;
+        let base = match state.history(access.address, len, global) {
+            Some(history) => match &change {
+                Change::Store(_) => history.own_released(author),
+                Change::Update { .. } => history.newest(author, access.scope, threads),
+            },
+            // A place of another size takes the place of those that it overlaps.
+            None => {
+                let released = state.released_to(access.address, len);
+                state.forget_histories(access.address, len.into());
+                released
+            }
+        };
+        let mut value = [0; WIDEST];
+        match change {
+            Change::Store(bytes) => {
+                if let (Some(to), Some(from)) =
+                    (value.get_mut(..bytes.len()), bytes.get(..WIDEST.min(bytes.len())))
+                {
+                    to.copy_from_slice(from);
+                }
+            }
+            Change::Update { reads, update } => {
+                value = update();
+                if reads {
+                    self.observe(access, Arc::clone(&base), order);
+                }
+            }
+        }
+        let released = self.released_by(access, base, order);
+        if let Some(history) = state.history(access.address, len, global) {
+            history.store(mark, value, released);
+        }
+        conflict
+    }
+
+    /// What goes out with a strong write that hands on `base`.
+    fn released_by(&mut self, access: Strong, mut base: Released, order: &mut HappensBefore) -> Released {
+        let (author, cluster) = (self.author(access.who), self.cluster);
+        if let Some(fences) = self.fences.get_mut(&access.who) {
+            for (scope, fence) in fences {
+                let release = match fence {
+                    FenceRelease::Made(release) => release.clone(),
+                    FenceRelease::Raw(raw) => {
+                        let knows = self.imports.export(cluster, &raw.join());
+                        let release = Release::new(*scope, author, knows);
+                        *fence = FenceRelease::Made(release.clone());
+                        release
+                    }
+                };
+                add_release(&mut base, release);
+            }
+        }
+        if access.order.releases() {
+            let knows = self.imports.export(cluster, &order.released_now(access.who));
+            add_release(&mut base, Release::new(access.scope, author, knows));
+        }
+        base
+    }
+
+    /// A strong read has seen a store with these releases.
+    fn observe(&mut self, access: Strong, released: Released, order: &mut HappensBefore) {
+        if access.order.acquires() {
+            self.acquire(access.who, &released, access.scope, order);
+            // So does what earlier reads of the place saw.
+            let earlier: Vec<_> = match self.pending.get(&access.who) {
+                Some(pending) => pending
+                    .iter()
+                    .filter(|pending| pending.address == access.address)
+                    .map(|pending| Arc::clone(&pending.released))
+                    .collect(),
+                None => return,
+            };
+            for released in earlier {
+                self.acquire(access.who, &released, access.scope, order);
+            }
+        } else if !released.is_empty() {
+            let pending = self.pending.entry(access.who).or_default();
+            let is_known =
+                |known: &Pending| known.address == access.address && Arc::ptr_eq(&known.released, &released);
+            if pending.iter().any(is_known) {
+                return;
+            }
+            let of_place = |known: &Pending| known.address == access.address;
+            let mut released = released;
+            if pending.iter().filter(|known| of_place(known)).count() >= MOST_PENDING {
+                for known in pending.extract_if(.., |known| of_place(known)) {
+                    known.released.iter().for_each(|release| add_release(&mut released, release.clone()));
+                }
+            }
+            pending.push(Pending { address: access.address, released });
+        }
+    }
+
+    /// A thread synchronises with the releases that a scope of its own allows.
+    fn acquire(&mut self, who: ThreadId, released: &Released, scope: MemoryScope, order: &mut HappensBefore) {
+        let (author, threads) = (self.author(who), self.threads);
+        for release in released.iter().filter(|release| release.reaches(author, scope, threads)) {
+            self.learn(who, &release.knows, order);
+        }
+    }
+
+    /// A thread learns what was released.
+    fn learn(&mut self, who: ThreadId, news: &Foreign, order: &mut HappensBefore) {
+        if let Some(own) = news.of(self.cluster) {
+            order.acquire(who, own);
+        }
+        let component = (!self.imports.has(who)).then(|| order.new_component());
+        self.imports.add(who, news, self.cluster, order.view_mut(who), component);
+    }
+
+    /// A memory fence acquires what relaxed reads before it saw, and releases with strong stores
+    /// after it.
+    pub(in crate::machine) fn fence_acquires(
+        &mut self,
+        who: ThreadId,
+        scope: MemoryScope,
+        order: &mut HappensBefore,
+    ) {
+        let Some(pending) = self.pending.remove(&who) else { return };
+        for read in &pending {
+            self.acquire(who, &read.released, scope, order);
+        }
+        // What a wider fence may still acquire stays.
+        if scope < MemoryScope::Device {
+            self.pending.insert(who, pending);
+        }
+    }
+
+    /// The release part of a memory fence.
+    pub(in crate::machine) fn fence_releases(
+        &mut self,
+        who: ThreadId,
+        scope: MemoryScope,
+        releases: tma_model::sync::Releases,
+    ) {
+        let fences = self.fences.entry(who).or_default();
+        // A wider and later fence releases all that narrower ones do.
+        fences.retain(|known, _| *known > scope);
+        fences.insert(scope, FenceRelease::Raw(releases));
+    }
+
+    /// The part of `fence.sc`: it follows those that are ordered before it.
+    pub(in crate::machine) fn fence_sequentially(
+        &mut self,
+        who: ThreadId,
+        scope: MemoryScope,
+        order: &mut HappensBefore,
+    ) {
+        let Some(grid) = self.grid() else { return };
+        let mut state = grid.state();
+        let author = self.author(who);
+        let block = who.block.0;
+        let mutual = |&(theirs, cluster, of): &(MemoryScope, u32, u32)| {
+            let same_cluster = cluster == author.cluster;
+            let same_block = same_cluster && of == block;
+            theirs.includes(same_block, same_cluster) && scope.includes(same_block, same_cluster)
+        };
+        let earlier: Vec<_> =
+            state.sequential.iter().filter(|(key, _)| mutual(key)).map(|(_, known)| known.clone()).collect();
+        for known in earlier {
+            self.learn(who, &known, order);
+        }
+        let knows = self.imports.export(self.cluster, &order.released_now(who));
+        state.sequential.entry((scope, author.cluster, block)).or_default().join(&knows);
+    }
+}
+
+/// A change of a place.
+enum Change<'c> {
+    Store(&'c [u8]),
+    Update { reads: bool, update: &'c mut dyn FnMut() -> [u8; WIDEST] },
+}

@@ -1,0 +1,409 @@
+//! What is remembered of global memory: who last wrote and who has read each piece of it.
+//!
+//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
+//! step each; only where several threads read without order between them is a set of readers kept,
+//! of a few of them. A line of 128 bytes is one cell until an access is smaller than that, and then
+//! its cells are as small as that access.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use tma_model::sync::{Component, Epoch, Proxy};
+
+use super::foreign::Observer;
+use super::mark::{Author, GlobalAccess, GlobalConflict, Kind, Rule, unordered};
+use crate::machine::memory::IN_FLIGHT;
+
+/// Bytes of a line, as a power of two.
+const LINE_BITS: u32 = 7;
+/// Lines of a page, as a power of two.
+const PAGE_BITS: u32 = 5;
+const LINES: usize = 1 << PAGE_BITS;
+/// In place of a reader: a set of them, by index.
+const SEVERAL: Component = Component::new(u32::MAX - 2);
+/// The most readers of a cell that are kept; of more, the first ones give way.
+const MOST_READERS: usize = 16;
+
+/// Mixes a page's number: addresses are no attack.
+#[derive(Debug, Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64((*byte).into());
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+/// The kinds of accesses that were ever made to a cell, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub(super) fn has(self, kind: Kind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+
+    fn add(&mut self, kind: Kind) {
+        self.0 |= 1 << kind as u8;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) write: GlobalAccess,
+    pub(super) read: GlobalAccess,
+    pub(super) kinds: Kinds,
+}
+
+const EMPTY: Cell = Cell { write: GlobalAccess::NONE, read: GlobalAccess::NONE, kinds: Kinds(0) };
+
+/// 128 bytes.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// None before the first access.
+    pub(super) cells: Vec<Cell>,
+    /// A cell has `1 << shift` bytes.
+    pub(super) shift: u32,
+    /// Whether a place of it has a history.
+    pub(super) has_history: bool,
+    /// What the cluster has written, where that is kept.
+    pub(super) bytes: Option<Box<[u8; 1 << LINE_BITS]>>,
+}
+
+/// An access to bytes of one line.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) line: u64,
+    /// Where they are in it.
+    pub(super) bytes: Range<u32>,
+}
+
+/// The pieces of `len` bytes at `address`, line by line.
+pub(super) fn pieces(address: u64, len: u64) -> impl Iterator<Item = Piece> {
+    let end = address.saturating_add(len);
+    let first = address >> LINE_BITS;
+    let last = end.saturating_sub(1) >> LINE_BITS;
+    let within = move |line: u64| {
+        let base = line << LINE_BITS;
+        let (from, to) = (address.max(base) - base, (end - base).min(1 << LINE_BITS));
+        Piece { line, bytes: from as u32..to as u32 }
+    };
+    (first..=last).filter(move |_| len > 0).map(within)
+}
+
+impl Piece {
+    /// The address of its first byte.
+    pub(super) fn address(&self) -> u64 {
+        (self.line << LINE_BITS) + u64::from(self.bytes.start)
+    }
+}
+
+/// Accesses to global memory.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Table {
+    /// Threads of a block.
+    threads: u32,
+    /// Whether only proxy fences are looked for.
+    fences_only: bool,
+    /// The number of a page, and its place.
+    places: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
+    pages: Vec<Vec<Line>>,
+    /// The page that was asked for last.
+    last: Option<(u64, usize)>,
+    sets: Vec<Vec<GlobalAccess>>,
+    free: Vec<u32>,
+}
+
+impl Line {
+    /// The cells of some bytes, which become as small as those.
+    #[inline]
+    fn range(&mut self, bytes: &Range<u32>, sets: &mut Vec<Vec<GlobalAccess>>) -> Range<usize> {
+        let aligned = (bytes.start | bytes.end).trailing_zeros().min(LINE_BITS);
+        if self.cells.is_empty() {
+            self.shift = aligned;
+            self.cells = vec![EMPTY; 1 << (LINE_BITS - aligned)];
+        } else if aligned < self.shift {
+            self.split(aligned, sets);
+        }
+        (bytes.start >> self.shift) as usize..(bytes.end >> self.shift) as usize
+    }
+
+    #[cold]
+    fn split(&mut self, shift: u32, sets: &mut Vec<Vec<GlobalAccess>>) {
+        let copies = 1 << (self.shift - shift);
+        let mut cells = Vec::with_capacity(self.cells.len() * copies);
+        for cell in &self.cells {
+            cells.push(*cell);
+            for _ in 1..copies {
+                let mut twin = *cell;
+                if cell.read.step.component() == SEVERAL {
+                    let set = sets.get(cell.read.step.count() as usize).cloned().unwrap_or_default();
+                    twin.read.step = Epoch::new(SEVERAL, sets.len() as u32);
+                    sets.push(set);
+                }
+                cells.push(twin);
+            }
+        }
+        (self.cells, self.shift) = (cells, shift);
+    }
+}
+
+impl Table {
+    /// Of blocks of so many threads.
+    pub(super) fn new(threads: u32) -> Self {
+        Self { threads, ..Self::default() }
+    }
+
+    /// That looks only for proxy fences between writes of threads and copies.
+    pub(super) fn of_fences(threads: u32) -> Self {
+        Self { threads, fences_only: true, ..Self::default() }
+    }
+
+    /// Threads of a block.
+    pub(super) fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    #[inline]
+    pub(super) fn line(&mut self, line: u64) -> &mut Line {
+        let number = line >> PAGE_BITS;
+        let place = match self.last {
+            Some((last, place)) if last == number => place,
+            _ => {
+                let pages = &mut self.pages;
+                *self.places.entry(number).or_insert_with(|| {
+                    pages.push(std::iter::repeat_with(Line::default).take(LINES).collect());
+                    pages.len() - 1
+                })
+            }
+        };
+        self.last = Some((number, place));
+        &mut self.pages[place][line as usize % LINES]
+    }
+
+    /// Lines that were accessed, with the addresses of their first bytes, in their order.
+    pub(super) fn lines(&self) -> Vec<(u64, &Line)> {
+        let mut pages: Vec<_> = self.places.iter().collect();
+        pages.sort_unstable();
+        let mut lines = Vec::new();
+        for (number, place) in pages {
+            let Some(page) = self.pages.get(*place) else { continue };
+            for (index, line) in (0..).zip(page.iter()).filter(|(_, line)| !line.cells.is_empty()) {
+                lines.push((((number << PAGE_BITS) + index) << LINE_BITS, line));
+            }
+        }
+        lines
+    }
+
+    /// Checks an access to a piece against the earlier ones, and records it.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        piece: &Piece,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+    ) -> Option<GlobalConflict> {
+        // Lent, so that a line and the sets can be changed at a time.
+        let mut sets = std::mem::take(&mut self.sets);
+        let mut free = std::mem::take(&mut self.free);
+        let (threads, fences_only) = (self.threads, self.fences_only);
+        let line = self.line(piece.line);
+        let mut conflict = None;
+        for index in line.range(&piece.bytes, &mut sets) {
+            let cell = &mut line.cells[index];
+            let found = cell.after_write(mark, observer, threads);
+            if fences_only {
+                let found = found.filter(|(rule, _)| *rule == Rule::MissingProxyFence);
+                if let (None, Some((rule, other))) = (conflict, found) {
+                    conflict = Some(GlobalConflict { rule, address: piece.address(), other });
+                }
+                if mark.manner.kind != Kind::Read {
+                    cell.write = *mark;
+                }
+                continue;
+            }
+            let found = match mark.manner.kind {
+                Kind::Read => {
+                    cell.add_reader(mark, observer, &mut sets, &mut free);
+                    found
+                }
+                Kind::Write | Kind::Reduce => {
+                    let found = found.or_else(|| cell.after_reads(mark, observer, threads, &sets));
+                    cell.forget_readers(&mut sets, &mut free);
+                    cell.write = *mark;
+                    found
+                }
+            };
+            cell.kinds.add(mark.manner.kind);
+            if let (None, Some((rule, other))) = (conflict, found) {
+                conflict = Some(GlobalConflict { rule, address: piece.address(), other });
+            }
+        }
+        (self.sets, self.free) = (sets, free);
+        conflict
+    }
+
+    /// Operation `operation`, which reads the piece, has done so with this step.
+    pub(super) fn landed(&mut self, piece: &Piece, author: Author, operation: u32, step: Epoch) {
+        let mut sets = std::mem::take(&mut self.sets);
+        let line = self.line(piece.line);
+        let in_flight = Epoch::new(IN_FLIGHT, operation);
+        for index in line.range(&piece.bytes, &mut sets) {
+            let read = &mut line.cells[index].read;
+            let readers = match read.step.component() {
+                SEVERAL => sets.get_mut(read.step.count() as usize).map(Vec::as_mut_slice),
+                _ => Some(std::slice::from_mut(read)),
+            };
+            for reader in readers.unwrap_or_default() {
+                if reader.step == in_flight && reader.author == author {
+                    reader.step = step;
+                }
+            }
+        }
+        self.sets = sets;
+    }
+
+    /// Keeps what was written, where there is a line.
+    pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {
+        let mut rest = bytes;
+        for piece in pieces(address, bytes.len() as u64) {
+            let (now, more) = rest.split_at(piece.bytes.len().min(rest.len()));
+            let line = self.line(piece.line).bytes.get_or_insert_with(|| Box::new([0; 1 << LINE_BITS]));
+            if let Some(place) = line.get_mut(piece.bytes.start as usize..piece.bytes.end as usize) {
+                place.copy_from_slice(now);
+            }
+            rest = more;
+        }
+    }
+
+    /// Whether these bytes are what was written last.
+    pub(super) fn has_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let mut rest = bytes;
+        pieces(address, bytes.len() as u64).all(|piece| {
+            let (now, more) = rest.split_at(piece.bytes.len().min(rest.len()));
+            rest = more;
+            let line = self.line(piece.line).bytes.as_deref();
+            line.and_then(|line| line.get(piece.bytes.start as usize..piece.bytes.end as usize)) == Some(now)
+        })
+    }
+}
+
+impl Cell {
+    /// The rule that an access breaks after the last write.
+    #[inline]
+    fn after_write(
+        &self,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+        threads: u32,
+    ) -> Option<(Rule, GlobalAccess)> {
+        if self.write.step.is_none() {
+            return None;
+        }
+        let rule = if observer.follows(&self.write) {
+            let crosses = self.write.manner.proxy == Proxy::Generic && mark.manner.proxy == Proxy::Async;
+            // What is replaced need not be seen.
+            let matters = crosses && mark.manner.kind != Kind::Write;
+            (matters && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
+        } else {
+            unordered(&self.write, mark, threads)
+        };
+        Some((rule?, self.write))
+    }
+
+    /// The rule that a write breaks after the reads.
+    fn after_reads(
+        &self,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+        threads: u32,
+        sets: &[Vec<GlobalAccess>],
+    ) -> Option<(Rule, GlobalAccess)> {
+        if self.read.step.is_none() {
+            return None;
+        }
+        let readers = match self.read.step.component() {
+            SEVERAL => sets.get(self.read.step.count() as usize)?.as_slice(),
+            _ => std::slice::from_ref(&self.read),
+        };
+        let broken = |reader: &GlobalAccess| match observer.knows_over(reader) {
+            true => None,
+            false => Some((unordered(reader, mark, threads)?, *reader)),
+        };
+        readers.iter().find_map(broken)
+    }
+
+    /// Adds a reader; readers that it follows need not be kept.
+    #[inline]
+    fn add_reader(
+        &mut self,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+        sets: &mut Vec<Vec<GlobalAccess>>,
+        free: &mut Vec<u32>,
+    ) {
+        let read = &self.read;
+        if read.step.component() == SEVERAL {
+            let Some(set) = sets.get_mut(read.step.count() as usize) else { return };
+            let same = |known: &GlobalAccess| {
+                known.author.cluster == mark.author.cluster && known.step.component() == mark.step.component()
+            };
+            match set.iter_mut().find(|known| same(known)) {
+                Some(known) if known.step.component() != IN_FLIGHT => *known = *mark,
+                Some(_) | None => {
+                    if set.len() == MOST_READERS {
+                        set.remove(0);
+                    }
+                    set.push(*mark);
+                }
+            }
+        } else if read.step.is_none() || observer.knows_over(read) && is_as_strong(mark, read) {
+            self.read = *mark;
+        } else {
+            let set = vec![*read, *mark];
+            let index = match free.pop() {
+                Some(index) => {
+                    if let Some(free) = sets.get_mut(index as usize) {
+                        *free = set;
+                    }
+                    index
+                }
+                None => {
+                    sets.push(set);
+                    sets.len() as u32 - 1
+                }
+            };
+            self.read.step = Epoch::new(SEVERAL, index);
+        }
+    }
+
+    #[inline]
+    fn forget_readers(&mut self, sets: &mut [Vec<GlobalAccess>], free: &mut Vec<u32>) {
+        if self.read.step.component() == SEVERAL {
+            let index = self.read.step.count();
+            if let Some(set) = sets.get_mut(index as usize) {
+                set.clear();
+            }
+            free.push(index);
+        }
+        self.read.step = Epoch::default();
+    }
+}
+
+/// Whether a later read stands for an earlier one as well: what races with the earlier one races
+/// with it.
+fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess) -> bool {
+    later.manner.scope.is_none() || earlier.manner.scope.is_some()
+}

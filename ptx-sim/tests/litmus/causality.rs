@@ -1,0 +1,149 @@
+//! Message passing, and chains of it.
+
+use super::{Place, THEN_X, run};
+use ptx_sim::FindingKind::{Race, ScopeTooNarrow};
+
+/// `%a` is what the reader sees of `y`, `%b` then of `x`.
+const STALE: &[&[u32]] = &[&[], &[1, 0]];
+
+fn passing(place: Place, write: &str, read: &str) -> super::Outcomes {
+    run(place, &[&format!("st.global.u32 [%x], 1; {write}"), &format!("{read} {THEN_X}")])
+}
+
+#[test]
+fn a_plain_flag_races() {
+    let plain = run(
+        Place::Apart,
+        &["st.global.u32 [%x], 1; st.global.u32 [%y], 1;", "ld.global.u32 %a, [%y]; ld.global.u32 %b, [%x];"],
+    );
+    plain.always_found(Race);
+}
+
+#[test]
+fn a_relaxed_flag_orders_nothing() {
+    let relaxed =
+        passing(Place::Apart, "st.relaxed.gpu.global.u32 [%y], 1;", "ld.relaxed.gpu.global.u32 %a, [%y];");
+    relaxed.found(Race);
+}
+
+#[test]
+fn a_release_orders_what_an_acquire_follows() {
+    for place in [Place::Apart, Place::Cluster, Place::Block] {
+        let right =
+            passing(place, "st.release.gpu.global.u32 [%y], 1;", "ld.acquire.gpu.global.u32 %a, [%y];");
+        right.clean().never(STALE).sometimes(&[&[], &[1, 1]]).sometimes(&[&[], &[0, 9]]);
+    }
+    let cluster = "st.release.cluster.global.u32 [%y], 1;";
+    passing(Place::Cluster, cluster, "ld.acquire.cluster.global.u32 %a, [%y];").clean().never(STALE);
+    let block =
+        passing(Place::Block, "st.release.cta.global.u32 [%y], 1;", "ld.acquire.cta.global.u32 %a, [%y];");
+    block.clean().never(STALE);
+}
+
+#[test]
+fn a_scope_has_to_include_the_other_thread() {
+    for (write, read) in [("cta", "cta"), ("gpu", "cta"), ("cta", "gpu"), ("cluster", "cluster")] {
+        let narrow = passing(
+            Place::Apart,
+            &format!("st.release.{write}.global.u32 [%y], 1;"),
+            &format!("ld.acquire.{read}.global.u32 %a, [%y];"),
+        );
+        narrow.always_found(ScopeTooNarrow);
+    }
+}
+
+#[test]
+fn fences_order_relaxed_accesses() {
+    let (write, read) = ("st.relaxed.gpu.global.u32 [%y], 1;", "ld.relaxed.gpu.global.u32 %a, [%y];");
+    let fenced = |scope: &str| {
+        let fence = format!("fence.acq_rel.{scope};");
+        passing(Place::Apart, &format!("{fence} {write}"), &format!("{read} {fence}"))
+    };
+    fenced("gpu").clean().never(STALE).sometimes(&[&[], &[1, 1]]);
+    // Both fences have to reach.
+    fenced("cta").found(Race);
+    let (wide, narrow) = ("fence.acq_rel.gpu;", "fence.acq_rel.cta;");
+    passing(Place::Apart, &format!("{narrow} {write}"), &format!("{read} {wide}")).found(Race);
+    passing(Place::Apart, &format!("{wide} {write}"), &format!("{read} {narrow}")).found(Race);
+    passing(Place::Block, &format!("{narrow} {write}"), &format!("{read} {narrow}")).clean().never(STALE);
+    // No fence at the reader, and one behind the write of the flag.
+    passing(Place::Apart, &format!("{wide} {write}"), read).found(Race);
+    passing(Place::Apart, &format!("{write} {wide}"), &format!("{read} {wide}")).found(Race);
+    // A fence on one side, a release or an acquire on the other.
+    passing(Place::Apart, &format!("{wide} {write}"), "ld.acquire.gpu.global.u32 %a, [%y];")
+        .clean()
+        .never(STALE);
+    passing(Place::Apart, "st.release.gpu.global.u32 [%y], 1;", &format!("{read} {wide}"))
+        .clean()
+        .never(STALE);
+}
+
+#[test]
+fn releases_are_handed_on() {
+    let last = "ld.acquire.gpu.global.u32 %a, [%z]; mov.u32 %b, 9; setp.eq.u32 %p2, %a, 1; @%p2 ld.global.u32 %b, [%x];";
+    let middle = |scope: &str| {
+        format!(
+            "ld.acquire.{scope}.global.u32 %a, [%y]; setp.ne.u32 %p2, %a, 1; @%p2 bra END; st.release.gpu.global.u32 [%z], 1;"
+        )
+    };
+    let three = |place, scope: &str| {
+        let first = format!("st.global.u32 [%x], 1; st.release.{scope}.global.u32 [%y], 1;");
+        run(place, &[&first, &middle(scope), last])
+    };
+    three(Place::Apart, "gpu").clean().never(&[&[], &[], &[1, 0]]).sometimes(&[&[], &[1], &[1, 1]]);
+    three(Place::Cluster, "cluster").clean().never(&[&[], &[], &[1, 0]]);
+    three(Place::Block, "cta").clean().never(&[&[], &[], &[1, 0]]);
+    three(Place::Apart, "cta").always_found(ScopeTooNarrow);
+}
+
+#[test]
+fn atomic_operations_continue_a_release() {
+    let reader = "ld.acquire.gpu.global.u32 %a, [%y]; mov.u32 %b, 9; setp.eq.u32 %p2, %a, 2; @%p2 ld.global.u32 %b, [%x];";
+    // The first adds 1, the second only to what the first has made.
+    let writer = "st.global.u32 [%x], 1; st.release.gpu.global.u32 [%y], 1;";
+    let chain = run(Place::Apart, &[writer, "atom.relaxed.gpu.global.cas.b32 %a, [%y], 1, 2;", reader]);
+    chain.clean().never(&[&[], &[], &[2, 0]]).sometimes(&[&[], &[1], &[2, 1]]);
+    // A store does not.
+    let store =
+        "ld.relaxed.gpu.global.u32 %a, [%y]; setp.eq.u32 %p2, %a, 1; @%p2 st.relaxed.gpu.global.u32 [%y], 2;";
+    run(Place::Apart, &[writer, store, reader]).found(Race);
+}
+
+#[test]
+fn reductions_acquire_nothing() {
+    let writer = "st.global.u32 [%x], 1; red.release.gpu.global.add.u32 [%y], 1;";
+    let reader = |adds: &str| format!("{adds} fence.acq_rel.gpu; ld.global.u32 %b, [%x];");
+    run(Place::Apart, &[writer, &reader("red.relaxed.gpu.global.add.u32 [%y], 1;")]).always_found(Race);
+    let atomic = format!("atom.relaxed.gpu.global.add.u32 %a, [%y], 1; fence.acq_rel.gpu; {THEN_X}");
+    run(Place::Apart, &[writer, &atomic]).clean().never(STALE).sometimes(&[&[], &[1, 1]]);
+}
+
+#[test]
+fn the_last_block_sees_what_all_have_written() {
+    let block = |order: &str, own: &str, other: &str| {
+        format!(
+            "st.global.u32 [%{own}], 5; atom.{order}.gpu.global.add.u32 %a, [%z], 1; setp.eq.u32 %p2, %a, 1; mov.u32 %b, 9;\n\
+             @%p2 ld.global.u32 %b, [%{other}];"
+        )
+    };
+    let both = |order: &str| run(Place::Apart, &[&block(order, "x", "y"), &block(order, "y", "x")]);
+    let right = both("acq_rel");
+    right.clean().never(&[&[1, 0]]).never(&[&[], &[1, 0]]).sometimes(&[&[1, 5]]).sometimes(&[&[], &[1, 5]]);
+    both("relaxed").always_found(Race);
+    both("release").always_found(Race);
+    both("acquire").always_found(Race);
+}
+
+#[test]
+fn a_fence_covers_what_its_thread_knows_at_the_fence() {
+    // Each writer has a fence of its own, and the thread that sets the flag learns of the write
+    // behind or before its fence.
+    let writer = "st.global.u32 [%x], 1; fence.acq_rel.gpu; st.release.cta.global.u32 [%z], 1;";
+    let learns = "ld.acquire.cta.global.u32 %a, [%z]; setp.ne.u32 %p2, %a, 1; @%p2 bra END;";
+    let leader =
+        |before: &str, after: &str| format!("{before} {learns} {after} st.relaxed.gpu.global.u32 [%y], 1;");
+    let reader = format!("ld.acquire.gpu.global.u32 %a, [%y]; {THEN_X}");
+    let fence = "fence.acq_rel.gpu;";
+    run(Place::Block, &[writer, &leader("", fence), &reader]).clean().sometimes(&[&[], &[], &[1, 1]]);
+    run(Place::Block, &[writer, &leader(fence, ""), &reader]).found(Race);
+}

@@ -1,0 +1,45 @@
+//! Races of clusters that nothing orders, and scopes of atomic operations.
+
+use super::{Place, run};
+use ptx_sim::FindingKind::{Race, ScopeTooNarrow};
+
+#[test]
+fn plain_writes_of_different_values_race() {
+    for place in [Place::Apart, Place::Cluster, Place::Block] {
+        run(place, &["st.global.u32 [%x], 1;", "st.global.u32 [%x], 2;"]).always_found(Race);
+        run(place, &["st.global.u32 [%x], 1;", "ld.global.u32 %a, [%x];"]).always_found(Race);
+        // Also in a kernel with strong accesses elsewhere.
+        let strong = "red.global.add.u32 [%z], 1;";
+        let second = format!("st.global.u32 [%x], 2; {strong}");
+        run(place, &["st.global.u32 [%x], 1;", &second]).always_found(Race);
+    }
+}
+
+#[test]
+fn neighbours_and_equal_values_do_not() {
+    for strong in ["", "red.global.add.u32 [%z], 1;"] {
+        for place in [Place::Apart, Place::Cluster, Place::Block] {
+            let store = |at: &str| {
+                format!("{strong} mov.b32 %r3, 7; cvt.u16.u32 %h1, %r3; st.global.u16 [%x+{at}], %h1;")
+            };
+            let store = |at: &str| format!("{{ .reg .b16 %h1; {} }}", store(at));
+            run(place, &[&store("0"), &store("2")]).clean();
+            run(place, &[&store("0"), &store("0")]).clean();
+            run(place, &["ld.global.u32 %a, [%x];", &format!("{strong} ld.global.u32 %a, [%x];")]).clean();
+        }
+    }
+}
+
+#[test]
+fn atomic_operations_of_a_block_count_within_it() {
+    let add = |scope: &str| format!("atom.relaxed.{scope}.global.add.u32 %a, [%x], 1;");
+    for (place, scope) in
+        [(Place::Apart, "gpu"), (Place::Cluster, "cluster"), (Place::Block, "cta"), (Place::Apart, "sys")]
+    {
+        run(place, &[&add(scope), &add(scope)]).clean().never(&[&[0], &[0]]);
+    }
+    for (place, scope) in [(Place::Apart, "cta"), (Place::Cluster, "cta"), (Place::Apart, "cluster")] {
+        run(place, &[&add(scope), &add(scope)]).always_found(ScopeTooNarrow);
+    }
+    run(Place::Apart, &[&add("gpu"), "st.global.u32 [%x], 5;"]).always_found(Race);
+}
