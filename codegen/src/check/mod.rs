@@ -24,6 +24,7 @@
 //! * `uniform`: what warpgroups do together, where all of their threads come.
 //! * `protocol`: who waits for whom, and who may use which memory when. It follows the whole
 //!   kernel, and is asked on its own.
+//! * `global`: which accesses to global memory blocks may make to the same elements; `protocol` asks.
 //! * `unused`: shared memory that nothing uses, which is a warning.
 //! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
 //!
@@ -37,6 +38,7 @@ mod clusters;
 mod coordinates;
 mod descriptors;
 pub mod flights;
+mod global;
 pub mod layout;
 mod limits;
 mod low_bits;

@@ -49,6 +49,10 @@ pub enum Why {
     Elected,
     /// Accesses to global memory by threads and copies that nothing orders.
     Global,
+    /// A loop that ends when another thread has written something.
+    Waits,
+    /// An access to global memory that other blocks may write, without a meeting of the grid between.
+    Blocks,
     /// No execution was followed to its end.
     NoEnd,
     /// Registers that one warpgroup gives may go to another than waits for them.
@@ -92,6 +96,10 @@ impl fmt::Display for Why {
             Self::Grid => "whether a block comes to this meeting of the grid depends on its place or on data",
             Self::Elected => "it matters here which lane `elect_one` picks",
             Self::Global => "threads and copies access the same global memory, and nothing orders this",
+            Self::Waits => "this waits for what another thread writes, which is not followed",
+            Self::Blocks => {
+                "other blocks may write this memory, and what orders blocks is not followed but for `sync_grid`"
+            }
             Self::NoEnd => "no execution was followed to the end of the kernel",
             Self::Registers => {
                 "the registers that this waits for may go to another warpgroup, which needs them to go on"

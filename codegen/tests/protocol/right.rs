@@ -301,3 +301,37 @@ fn no_unusual_kernel_is_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(judged >= 140, "{judged} kernels");
 }
+
+/// Elements that a thread changes in place, copies back to where a tile came from, and rounds of the
+/// grid with a meeting on either side.
+#[test]
+fn global_memory_that_blocks_keep_apart() {
+    is_proved(
+        "#[tma_kernel(threads = 128)]
+        fn k(x: Global<f32>, count: u32) {
+            for i in (block_idx().x * 128 + thread_idx().x..count).step_by(4096) {
+                x.set(i, x.get(i) * 2.0);
+            }
+        }",
+    );
+    is_proved(
+        "#[tma_kernel(threads = 32)]
+        fn k(counter: Global<u32>, sums: Global<u32>, out: Global<u32>) {
+            let block = block_idx().x;
+            let mut sum = 0;
+            for round in 0..4u32 {
+                sums.set(block * 32 + lane_idx(), round + block);
+                sync_grid(counter);
+                sum += sums.get((block + 1) % grid_dim().x * 32 + lane_idx());
+                sync_grid(counter);
+            }
+            out.set(block * 32 + lane_idx(), sum);
+        }",
+    );
+    is_proved(
+        "#[tma_kernel(threads = 32)]
+        fn k(out: Global<u32>, count: u32) {
+            out.set(0, count);
+        }",
+    );
+}

@@ -221,6 +221,13 @@ fn protocol_text(kernel: &Judged) -> String {
         };
         text += &format!("{}: {what}\n", place(kernel, *line));
     }
+    let names: Vec<_> = kernel.report.apart.iter().map(|name| format!("`{name}`")).collect();
+    if !names.is_empty() && matches!(judgement.verdict, Verdict::Proved | Verdict::CheckedUpTo(_)) {
+        text += &dim(format!(
+            "not judged: whether several threads write the same elements of {}\n",
+            names.join(", ")
+        ));
+    }
     text
 }
 
@@ -301,6 +308,7 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
             "turns": turns,
             "doubts": doubts.collect::<Vec<_>>(),
             "error": error,
+            "not_judged": kernel.report.apart,
             "worlds": judgement.worlds,
             "steps": judgement.steps,
         },

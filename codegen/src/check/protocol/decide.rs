@@ -35,10 +35,8 @@ impl Run<'_, '_> {
         if let Some(known) = known {
             return match known.uniform() {
                 Some(holds) => Ok(holds),
-                None => {
-                    self.note_named(condition);
-                    Err(self.split(&known.classes()))
-                }
+                None if self.notes_named(condition) => Err(self.split_alone(&known.classes())),
+                None => Err(self.split(&known.classes())),
             };
         }
         let count = self.me().threads.len();
@@ -66,12 +64,12 @@ impl Run<'_, '_> {
     }
 
     /// Notes which threads a condition tells apart by their numbers, and not by which of them is
-    /// elected.
-    fn note_named(&mut self, condition: &Lanes<Term>) {
+    /// elected; whether there are any.
+    fn notes_named(&mut self, condition: &Lanes<Term>) -> bool {
         let threads = Rc::clone(&self.me().threads);
         let mut named = vec![];
         for (lane, thread) in threads.iter().enumerate() {
-            let Some(term) = condition.get(lane) else { return };
+            let Some(term) = condition.get(lane) else { return false };
             let symbol = self.terms.symbol(Symbol::Elected(thread / WARP_THREADS), Scalar::U32);
             let [own, none] = [thread % WARP_THREADS, WARP_THREADS].map(|lane| {
                 let lane = self.terms.number(i128::from(lane), Scalar::U32);
@@ -81,9 +79,7 @@ impl Run<'_, '_> {
             renaming.whole.insert(own, none);
             named.push(renaming.of(self.terms, term));
         }
-        if let Some(named) = Lanes::of(named) {
-            self.note_classes(&named);
-        }
+        Lanes::of(named).is_some_and(|named| self.notes_classes(&named))
     }
 
     /// Whether the current group is in a loop in which nothing synchronises, in a world.

@@ -1,9 +1,12 @@
-//! Groups of threads that are followed together.
+//! Groups of threads that are followed together, and where they part.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::code::{Op, Steps};
+use super::lanes::Lanes;
+use super::run::{Run, Step, Stop};
+use super::state::Agent;
 use crate::check::uniform::is_of_warp;
 use crate::ir::{Kernel, StmtKind, Sync};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -55,4 +58,73 @@ pub(super) fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool 
     }
     *groups = refined;
     groups.len() > before
+}
+
+impl Run<'_, '_> {
+    /// What all threads of the group have; otherwise they part.
+    pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
+        lanes.uniform().ok_or_else(|| {
+            self.notes_classes(lanes);
+            self.split_alone(&lanes.classes())
+        })
+    }
+
+    /// Notes that the kernel tells threads of the group apart by their numbers; whether it does.
+    pub(super) fn notes_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> bool {
+        let classes = lanes.classes();
+        if !classes.is_empty() {
+            self.named.borrow_mut().push(self.threads_of(&classes));
+        }
+        !classes.is_empty()
+    }
+
+    /// The threads of these classes of the group.
+    fn threads_of(&self, classes: &[Vec<usize>]) -> Vec<Vec<u32>> {
+        let threads = &self.me().threads;
+        classes.iter().map(|class| class.iter().map(|&lane| threads[lane]).collect()).collect()
+    }
+
+    /// The group parts into these classes of its threads, and no other group does: what others do
+    /// with numbers of their own shows when they come there.
+    pub(super) fn split_alone(&self, classes: &[Vec<usize>]) -> Stop {
+        Stop::Split { classes: self.threads_of(classes), alone: true }
+    }
+
+    /// The group parts into these classes of its threads. So do those that look like it and are in the
+    /// same loop: warps that multiply elect a thread each, and would part one after the other.
+    pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
+        let me = self.me();
+        let role = |agent: &Agent| self.input.code.step(agent.at).loops.first().copied();
+        let is_warpgroup = me.threads.len() == WARPGROUP_THREADS as usize;
+        let is_alike = |agent: &&Agent| {
+            let mut both = me.threads.iter().zip(agent.threads.iter());
+            let apart = agent.threads[0].abs_diff(me.threads[0]);
+            agent.threads.len() == me.threads.len()
+                && apart.is_multiple_of(WARP_THREADS)
+                && both.all(|(a, b)| a.abs_diff(*b) == apart)
+                && (apart == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
+        };
+        let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
+        let class = |class: &Vec<usize>| {
+            let of = |threads: &&Rc<[u32]>| class.iter().map(|&lane| threads[lane]).collect::<Vec<_>>();
+            alike.iter().flat_map(of).collect()
+        };
+        Stop::Split { classes: classes.iter().map(class).collect(), alone: false }
+    }
+
+    /// Each warp is a group of its own.
+    pub(super) fn split_by_warp(&self) -> Stop {
+        let (mut warps, mut first) = (vec![], 0);
+        for warp in self.me().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
+            warps.push((first..first + warp.len()).collect());
+            first += warp.len();
+        }
+        self.split(&warps)
+    }
+
+    /// Each thread is a group of its own.
+    pub(super) fn split_all(&self) -> Stop {
+        let classes = self.me().threads.iter().map(|&thread| vec![thread]).collect();
+        Stop::Split { classes, alone: false }
+    }
 }

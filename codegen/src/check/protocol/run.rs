@@ -23,7 +23,6 @@ use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
 use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
-use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 /// Turns of a loop that is followed turn by turn although its end is free.
 const SHORT: i128 = 64;
@@ -31,8 +30,9 @@ const SHORT: i128 = 64;
 /// Why a world ends before its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Threads of a group go different ways: these groups have to be told apart.
-    Split(Vec<Vec<u32>>),
+    /// Threads of a group go different ways: these classes have to be told apart; of this group
+    /// alone, or also of groups that look like it.
+    Split { classes: Vec<Vec<u32>>, alone: bool },
     /// Something is wrong.
     Found(Box<Found>),
     /// The launch ends with an error of the kernel's own, or there is no such launch.
@@ -288,60 +288,6 @@ impl<'r, 'k> Run<'r, 'k> {
     pub(super) fn small(&mut self, expr: &Expr) -> Step<u32> {
         let number = self.number(expr)?;
         u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
-    }
-
-    /// What all threads of the group have; otherwise they part.
-    pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
-        lanes.uniform().ok_or_else(|| {
-            self.note_classes(lanes);
-            self.split(&lanes.classes())
-        })
-    }
-
-    /// Notes that the kernel tells threads apart by their numbers, as groups that look like this one.
-    pub(super) fn note_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) {
-        if lanes.uniform().is_none()
-            && let Stop::Split(classes) = self.split(&lanes.classes())
-        {
-            self.named.borrow_mut().push(classes);
-        }
-    }
-
-    /// The group parts into these classes of its threads. So do those that look like it and are in the
-    /// same loop: warps that multiply elect a thread each, and would part one after the other.
-    pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
-        let me = self.me();
-        let role = |agent: &Agent| self.input.code.step(agent.at).loops.first().copied();
-        let is_warpgroup = me.threads.len() == WARPGROUP_THREADS as usize;
-        let is_alike = |agent: &&Agent| {
-            let mut both = me.threads.iter().zip(agent.threads.iter());
-            let apart = agent.threads[0].abs_diff(me.threads[0]);
-            agent.threads.len() == me.threads.len()
-                && apart.is_multiple_of(WARP_THREADS)
-                && both.all(|(a, b)| a.abs_diff(*b) == apart)
-                && (apart == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
-        };
-        let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
-        let class = |class: &Vec<usize>| {
-            let of = |threads: &&Rc<[u32]>| class.iter().map(|&lane| threads[lane]).collect::<Vec<_>>();
-            alike.iter().flat_map(of).collect()
-        };
-        Stop::Split(classes.iter().map(class).collect())
-    }
-
-    /// Each warp is a group of its own.
-    pub(super) fn split_by_warp(&self) -> Stop {
-        let (mut warps, mut first) = (vec![], 0);
-        for warp in self.me().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
-            warps.push((first..first + warp.len()).collect());
-            first += warp.len();
-        }
-        self.split(&warps)
-    }
-
-    /// Each thread is a group of its own.
-    pub(super) fn split_all(&self) -> Stop {
-        Stop::Split(self.me().threads.iter().map(|&thread| vec![thread]).collect())
     }
 
     pub(super) fn unknown(&self, why: Why, span: crate::ir::Span) -> Stop {

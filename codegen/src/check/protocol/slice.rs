@@ -2,6 +2,7 @@
 //! control flow around them, and the variables that these read. Sums of floats and coordinates of
 //! tensors vanish.
 
+use crate::check::global::Touch;
 use crate::check::uniform::Reach;
 use crate::ir::{
     AtomicPlace, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
@@ -313,62 +314,12 @@ impl Slice {
     }
 }
 
-/// An access to the memory of a parameter.
-#[derive(Clone, Copy)]
-struct Touch {
-    param: ParamId,
-    by_copy: bool,
-    writes: bool,
-}
-
-impl Touch {
-    /// By a statement.
-    fn of(kind: &StmtKind) -> Option<Self> {
-        let by_copy =
-            |param, writes: Option<bool>| writes.map(|writes| Self { param, by_copy: true, writes });
-        let by_threads = |param, writes| Some(Self { param, by_copy: false, writes });
-        if let StmtKind::TileCopy(copy) = kind {
-            by_copy(copy.map.param, writes(&copy.kind))
-        } else if let StmtKind::BulkCopy(copy) = kind {
-            by_copy(copy.global, writes(&copy.kind))
-        } else if let StmtKind::GlobalGet { global, .. } = kind {
-            by_threads(*global, false)
-        } else if let StmtKind::GlobalSet { global, .. } = kind {
-            by_threads(*global, true)
-        } else if let StmtKind::StoreMatrix(store) = kind {
-            by_threads(store.matrix.global, true)
-        } else if let StmtKind::Atomic(atomic) = kind
-            && let AtomicPlace::Global(global) = atomic.place
-        {
-            by_threads(global, atomic.writes())
-        } else {
-            None
-        }
-    }
-
-    /// All of a kernel.
-    fn all(kernel: &Kernel) -> Vec<Self> {
-        let mut all = vec![];
-        visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(&stmt.kind)));
-        all
-    }
-}
-
-/// Whether a copy writes global memory, if it accesses it.
-fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
-    match kind {
-        CopyKind::Load { .. } => Some(false),
-        CopyKind::Store { .. } | CopyKind::Reduce { .. } => Some(true),
-        CopyKind::Prefetch => None,
-    }
-}
-
 /// The parameters whose memory copies access and threads write, or copies write and others access.
-fn shared_with_copies(kernel: &Kernel, touches: &[Touch]) -> QuickSet<ParamId> {
+fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamId> {
     let is_shared = |param: ParamId| {
         let has = |by_copy, writes| {
             let is_one =
-                |touch: &Touch| (touch.param, touch.by_copy, touch.writes) == (param, by_copy, writes);
+                |touch: &Touch<'_>| (touch.param, touch.by_copy, touch.writes) == (param, by_copy, writes);
             touches.iter().any(is_one)
         };
         let (loaded, stored, read, written) =

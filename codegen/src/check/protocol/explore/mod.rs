@@ -22,7 +22,7 @@ use super::launch;
 use super::proof::{self, Statics};
 use super::run::{Run, Stop};
 use super::term::Terms;
-use crate::check::{CheckedKernel, plain_polls, registers};
+use crate::check::{CheckedKernel, global, plain_polls, registers};
 use crate::diag::Diagnostic;
 use crate::ir::{Cluster, Kernel, StmtKind};
 
@@ -75,6 +75,9 @@ pub struct Report {
     pub judgement: Judgement,
     /// Its accesses to shared memory, in the order of the source.
     pub accesses: Vec<SharedAccess>,
+    /// The parameters in whose global memory threads and blocks are taken to write elements of their
+    /// own: whether two of them write the same is not judged.
+    pub apart: Vec<String>,
 }
 
 /// Clusters that are looked at where the launch says how large they are.
@@ -94,7 +97,9 @@ pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
     all.banks = Some(Banks::default());
     let judgement = all.judge(kernel, budget);
     let accesses = all.banks.unwrap_or_default().of_kernel(kernel.kernel());
-    Report { judgement, accesses }
+    let apart = global::taken_apart(kernel.kernel()).into_iter();
+    let apart = apart.map(|param| kernel.kernel().param(param).name.clone()).collect();
+    Report { judgement, accesses, apart }
 }
 
 /// Judges a kernel.
@@ -156,7 +161,11 @@ impl Exploration {
         if broken.is_none() {
             // That another block writes what is waited for is not followed.
             let waits = plain_polls::waits(kernel.kernel());
-            waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Atomics, span }));
+            waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
+            let of_others = global::between_blocks(kernel.kernel());
+            of_others.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Blocks, span }));
+            let of_all = global::by_all_threads(kernel.kernel());
+            of_all.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Together, span }));
         }
         let doubts = std::mem::take(&mut self.doubts);
         let verdict = match broken {
@@ -352,12 +361,12 @@ impl Exploration {
         let end = run.go();
         self.banks = run.banks.take();
         if let Some(banks) = &mut self.banks {
-            banks.end_world(!matches!(end, Err(Stop::Split(_))));
+            banks.end_world(!matches!(end, Err(Stop::Split { .. })));
         }
         self.left = run.budget;
         self.elections.note(&run.electing, &run.named.take());
         let (mut choices, doubts, facts) = (run.choices, run.doubts, run.facts);
-        if let Err(Stop::Split(classes)) = end {
+        if let Err(Stop::Split { classes, .. }) = end {
             return Err(classes);
         }
         (results.taken, results.turns) = (std::mem::take(&mut choices.taken), choices.most_turns);
@@ -367,7 +376,7 @@ impl Exploration {
         let ended = || Ended { turns, fewest, decided: facts.decided().collect() };
         match end {
             Ok(()) => results.pass(ended()),
-            Err(Stop::Over | Stop::Fork(_) | Stop::Split(_)) => {}
+            Err(Stop::Over | Stop::Fork(_) | Stop::Split { .. }) => {}
             Err(Stop::Cut) => self.is_cut = true,
             Err(Stop::Unknown(doubt)) => self.doubt(doubt),
             Err(stop @ (Stop::Budget | Stop::Size)) => {

@@ -82,8 +82,7 @@ pub(super) fn prove(
     let mut run = Run::new(input, terms, choices, *left);
     let outcome = all_states(&mut run, statics, states);
     *left = run.budget;
-    let named = run.named.take().into_iter().map(|classes| alike(&run, classes)).collect::<Vec<_>>();
-    elections.note(&run.electing, &named);
+    elections.note(&run.electing, &run.named.take());
     outcome
 }
 
@@ -114,7 +113,8 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
             }
             Ok(()) => has_ended = true,
             Err(Stop::Over) => {}
-            Err(Stop::Split(classes)) => return Outcome::Split(alike(run, classes)),
+            Err(Stop::Split { classes, alone: true }) => return Outcome::Split(classes),
+            Err(Stop::Split { classes, alone: false }) => return Outcome::Split(alike(run, classes)),
             Err(Stop::Budget | Stop::Size) => return Outcome::Budget,
             Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
         }

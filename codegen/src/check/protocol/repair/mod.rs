@@ -69,6 +69,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Grid
         | Why::Elected
         | Why::Global
+        | Why::Blocks
         | Why::Registers => true,
         Why::Operand
         | Why::Condition
@@ -82,6 +83,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Undefined
         | Why::NoEnd
         | Why::Atomics
+        | Why::Waits
         | Why::Trusted => false,
     }
 }

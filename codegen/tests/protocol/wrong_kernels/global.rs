@@ -1,0 +1,51 @@
+//! Global memory that several blocks, or several threads, access with nothing between.
+
+/// Each block reads what its neighbour writes.
+#[tma_kernel(threads = 32)]
+fn a_neighbour(parts: Global<u32>, out: Global<u32>) {
+    let block = block_idx().x;
+    parts.set(block * 32 + lane_idx(), block + lane_idx());
+    let next = (block + 1) % grid_dim().x;
+    out.set(block * 32 + lane_idx(), parts.get(next * 32 + lane_idx()));
+}
+
+/// The counter tells who is last, and orders nothing.
+#[tma_kernel(threads = 32)]
+fn a_last_block_without_orders(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let last: SharedArray<u32, 1> = shared();
+    if lane_idx() == 0 {
+        parts.set(block_idx().x, block_idx().x + 7);
+        last.set(0, count.fetch_add(0, 1, Order::Relaxed, Scope::Device));
+    }
+    sync_threads();
+    if last.get(0) + 1 == grid_dim().x && lane_idx() == 0 {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block); }
+        out.set(0, sum);
+    }
+}
+
+/// The meeting comes before the writes of the next round, and not behind its reads.
+#[tma_kernel(threads = 32)]
+fn one_meeting_a_round(counter: Global<u32>, sums: Global<u32>, out: Global<u32>) {
+    let block = block_idx().x;
+    let mut sum = 0;
+    for round in 0..4u32 {
+        sums.set(block * 32 + lane_idx(), round + block);
+        sync_grid(counter);
+        sum += sums.get((block + 1) % grid_dim().x * 32 + lane_idx());
+    }
+    out.set(block * 32 + lane_idx(), sum);
+}
+
+/// What a plain write resets, others add to.
+#[tma_kernel(threads = 32)]
+fn a_plain_reset(count: Global<u32>) {
+    if lane_idx() == 0 { count.set(0, 0); }
+    count.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+}
+
+#[tma_kernel(threads = 32)]
+fn all_write_one(out: Global<u32>) {
+    out.set(0, thread_idx().x);
+}
