@@ -8,7 +8,7 @@ use tma_model::limits;
 use crate::exec::Context;
 use crate::grid;
 use crate::isa::{Constant, Program};
-use crate::machine::{Checks, Counters, GlobalMemory, MachineConfig};
+use crate::machine::{Checks, Counters, GlobalMemory, GlobalOrder, MachineConfig};
 use crate::module::Module;
 use crate::profile::Profile;
 use crate::report::{Findings, counted};
@@ -67,7 +67,8 @@ pub struct LaunchConfig {
 }
 
 impl Default for LaunchConfig {
-    /// One thread in one block, with the checks of order but for those of all global memory.
+    /// One thread in one block, with the checks of order, those of global memory for kernels
+    /// whose blocks communicate.
     fn default() -> Self {
         LaunchConfig {
             grid: [1; 3],
@@ -76,7 +77,7 @@ impl Default for LaunchConfig {
             cooperative: false,
             dynamic_shared_bytes: 0,
             seed: 0,
-            checks: Checks { order: true, global_initialised: false, global_order: false },
+            checks: Checks { order: true, global_initialised: false, global_order: GlobalOrder::WhereStrong },
             host_threads: 0,
             instruction_limit: 1 << 32,
             block_limit: 1 << 22,

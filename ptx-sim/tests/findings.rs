@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::common;
 use crate::common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
-use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
+use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, GlobalOrder, LaunchConfig, Module, Report, launch};
 
 /// For each rule the case that comes under it first; rustc says where one is missing.
 macro_rules! rules {
@@ -101,7 +101,7 @@ fn run_text(file: &str, source: String) -> (Report, String) {
         block: kernel.required_threads().expect("it says how many threads it has"),
         dynamic_shared_bytes: 16 << 10,
         instruction_limit: 1 << 20,
-        checks: Checks { global_order: true, ..LaunchConfig::default().checks },
+        checks: Checks { global_order: GlobalOrder::Always, ..LaunchConfig::default().checks },
         ..LaunchConfig::default()
     };
     let report = launch(&module, &mut memory, &entry, &config, &args).expect("it starts");

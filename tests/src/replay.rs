@@ -5,7 +5,7 @@
 //! kernel reads are 0, 1, 2 and 0 again, and the grid has no more blocks than the numbers ask for.
 
 use ptx_sim::tensor_map::{Fill, Mode};
-use ptx_sim::{Arg, Findings, GlobalMemory, LaunchConfig, Module, TensorMap, launch};
+use ptx_sim::{Arg, Findings, GlobalMemory, GlobalOrder, LaunchConfig, Module, TensorMap, launch};
 use tma_codegen::check::{CheckedKernel, for_target};
 use tma_codegen::diag::{Counterexample, Given, Sink};
 use tma_codegen::ir::{Axis, Cluster, Param, ParamKind, Scalar};
@@ -58,6 +58,13 @@ impl Replay {
             ..LaunchConfig::default()
         };
         Ok(Self { module, entry: ptx.entry, params, config, example: example.clone() })
+    }
+
+    /// With order between all accesses to global memory, also where blocks do not communicate.
+    #[must_use]
+    pub fn with_global_order(mut self) -> Self {
+        self.config.checks.global_order = GlobalOrder::Always;
+        self
     }
 
     /// What the simulator finds under a seed.

@@ -119,7 +119,7 @@ fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
                 _ => some_launch(),
             };
             let replay = match Replay::new("kernels.rs", kernel, &example) {
-                Ok(replay) => replay,
+                Ok(replay) => replay.with_global_order(),
                 Err(error) => {
                     right.push(format!("{file}: {name}: {error}"));
                     continue;

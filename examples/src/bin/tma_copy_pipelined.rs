@@ -44,9 +44,9 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
         }
 
         // The last block leaves the counters as it found them.
-        if work.atomic_add(1, 1) == grid_dim().x - 1 {
-            work.set(0, 0);
-            work.set(1, 0);
+        if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) == grid_dim().x - 1 {
+            work.store(0, 0, Order::Relaxed, Scope::Device);
+            work.store(1, 0, Order::Relaxed, Scope::Device);
         }
     }
     if thread_idx().x == 32 {

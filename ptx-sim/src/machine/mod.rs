@@ -126,8 +126,9 @@ pub(crate) use random::Random;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
     AccessOrder, Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence,
-    FencedMemory, MachineConfig, MemoryScope, Order, Phase, PhaseWait, Pointer, Poll, Reduction, RemoteStore,
-    Scope, Semantics, Site, Space, TensorAction, TensorCopy, TryWait, Votes, Waiting, WaitingFor,
+    FencedMemory, GlobalOrder, MachineConfig, MemoryScope, Order, Phase, PhaseWait, Pointer, Poll, Reduction,
+    RemoteStore, Scope, Semantics, Site, Space, TensorAction, TensorCopy, TryWait, Votes, Waiting,
+    WaitingFor,
 };
 pub(crate) use types::{LeftOperand, Metadata, Multiply};
 

@@ -1,8 +1,8 @@
 //! Copies in the async proxy, and what threads wrote before them.
 
 use super::{Place, run, run_with};
-use ptx_sim::Checks;
 use ptx_sim::FindingKind::{MissingProxyFence, MixedProxies, Race};
+use ptx_sim::{Checks, GlobalOrder};
 
 const FENCE: &str = "fence.proxy.async.global;";
 
@@ -36,7 +36,7 @@ fn a_copy_of_what_its_thread_wrote_needs_a_fence() {
         .found(MissingProxyFence);
     run(Place::Apart, &[&load("st.global.u32 [%x], 7; fence.proxy.async;")]).clean();
     // So it is where order in global memory is not looked for, which is all that is found then.
-    let checks = Checks { global_order: false, ..Checks::ALL };
+    let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
     run_with(checks, Place::Apart, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
     let race = ["st.global.u32 [%x], 1;", &load("")];
     run_with(checks, Place::Apart, &race).clean();

@@ -345,7 +345,7 @@ pub mod with_options {
                             // either order.
                             sync_warpgroup(); // all have read the ticket before this one
                             if leader {
-                                ticket.set(me, tickets.atomic_add(counter, 0));
+                                ticket.set(me, tickets.fetch_add(counter, 0, Order::Acquire, Scope::Device));
                             }
                             sync_warpgroup();
                             came = ticket.get(me);
@@ -353,10 +353,9 @@ pub mod with_options {
                         if came == 0 {
                             let to = left_at(unit - whole, before, share, sharing);
                             leave::<N>(&sum, partials, to * every + own);
-                            fence();
-                            sync_warpgroup();
+                            sync_warpgroup(); // the leader releases what all have left
                             if leader {
-                                ticket.set(me, tickets.atomic_add(counter, 1));
+                                ticket.set(me, tickets.fetch_add(counter, 1, Order::AcqRel, Scope::Device));
                             }
                             sync_warpgroup();
                             came = ticket.get(me);
@@ -364,9 +363,8 @@ pub mod with_options {
                         if came + 1 < parts {
                             continue;
                         }
-                        fence();
                         if leader {
-                            tickets.set(counter, 0); // for the next launch
+                            tickets.store(counter, 0, Order::Relaxed, Scope::Device); // for the next launch
                         }
                         if parts == 2 {
                             let other = 2 * first + 1 - (unit - whole);

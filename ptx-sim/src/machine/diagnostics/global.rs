@@ -1,9 +1,9 @@
 //! From two accesses to global memory that do not go together to a finding.
 
-use tma_model::sync::Proxy;
+use tma_model::sync::{AccessKind, Proxy};
 
 use crate::machine::Machine;
-use crate::machine::global::{Footprint, GlobalAccess, GlobalConflict, Kind, Manner, Pair, did, finding};
+use crate::machine::global::{Footprint, GlobalAccess, GlobalConflict, Manner, Pair, did, finding};
 use crate::machine::types::Action;
 use crate::report::Party;
 
@@ -18,7 +18,7 @@ impl Machine {
     ) {
         let GlobalConflict { rule, address, other } = conflict;
         // A store whose group nobody has waited for was found as that.
-        let is_copy = other.manner.proxy == Proxy::Async && other.manner.kind != Kind::Read;
+        let is_copy = other.manner.proxy == Proxy::Async && other.manner.kind != AccessKind::Read;
         let same_cluster = other.author.cluster == self.memory.accesses.cluster();
         if is_copy && same_cluster && self.memory.stores.at(address, 1).is_some() {
             return;

@@ -1,8 +1,12 @@
 //! Loads and stores of threads.
 
+use std::ops::Range;
+
+use tma_model::sync::AccessKind;
+
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
-use crate::machine::global::{GlobalAccess, GlobalConflict, Kind, Manner, Rule, Strong};
+use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Rule, Strong};
 use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace};
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
@@ -33,12 +37,18 @@ impl Machine {
             Place::Global(address) => {
                 self.load_global(actor.does(READS), address, out)?;
                 if !self.memory.accesses.is_off() {
-                    let manner = Manner::generic(Kind::Read, scope);
+                    let manner = Manner::generic(AccessKind::Read, scope);
                     if let Some(strong) = self.strong(actor, address, order, manner) {
                         self.load_strongly(actor, strong, out);
                         return Ok(());
                     }
-                    self.access_global(actor, READS, address, len, manner, &[]);
+                    self.access_global(
+                        actor,
+                        READS,
+                        address..address.saturating_add(len.into()),
+                        manner,
+                        &[],
+                    );
                 }
             }
             Place::Shared(SharedPlace { rank, at }) => {
@@ -76,7 +86,7 @@ impl Machine {
         let AccessOrder { order, scope } = order.into();
         let len = bytes.len() as u32;
         let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
-        let manner = Manner::generic(Kind::Write, scope);
+        let manner = Manner::generic(AccessKind::Write, scope);
         if let Place::Global(address) = place
             && let Some(strong) = self.strong(actor, address, order, manner)
         {
@@ -89,7 +99,13 @@ impl Machine {
             Place::Global(address) => {
                 self.wrote_global(actor, address, len);
                 if !self.memory.accesses.is_off() {
-                    self.access_global(actor, WRITES, address, len, manner, bytes);
+                    self.access_global(
+                        actor,
+                        WRITES,
+                        address..address.saturating_add(len.into()),
+                        manner,
+                        bytes,
+                    );
                     self.memory.accesses.keep_bytes(address, bytes);
                 }
                 let written = self.memory.global.write(address, bytes);
@@ -159,16 +175,18 @@ impl Machine {
         &mut self,
         actor: Actor,
         does: &'static str,
-        address: u64,
-        len: u32,
+        range: Range<u64>,
         manner: Manner,
         bytes: &[u8],
     ) {
         let view = self.order.view(actor.who);
         let author = self.memory.accesses.author(actor.who);
         let access = GlobalAccess { step: view.epoch(), author, line: actor.site.ptx_line, manner };
-        let Some(conflict) = self.memory.accesses.access(&access, view, address, len.into()) else { return };
-        if !self.writes_the_same(address, bytes, conflict) {
+        let Some(conflict) = self.memory.accesses.access(&access, view, range.start, range.end - range.start)
+        else {
+            return;
+        };
+        if !self.writes_the_same(range.start, bytes, conflict) {
             self.global_conflict(actor.does(does), manner, conflict);
         }
     }
@@ -185,7 +203,7 @@ impl Machine {
         let (memory, order) = (&mut self.memory, &mut self.order);
         let found = memory.accesses.load(strong, out, &memory.global, order);
         if let Some(conflict) = found {
-            let manner = Manner::generic(Kind::Read, Some(strong.scope));
+            let manner = Manner::generic(AccessKind::Read, Some(strong.scope));
             self.global_conflict(actor.does(READS), manner, conflict);
         }
     }
@@ -198,7 +216,7 @@ impl Machine {
         if let Some(conflict) = found
             && !self.writes_the_same(address, bytes, conflict)
         {
-            let manner = Manner::generic(Kind::Write, Some(strong.scope));
+            let manner = Manner::generic(AccessKind::Write, Some(strong.scope));
             self.global_conflict(actor.does(WRITES), manner, conflict);
         }
         let written = self.memory.global.write(address, bytes);
@@ -208,7 +226,8 @@ impl Machine {
     /// As [`is_repeated`](Self::is_repeated), in global memory.
     #[cold]
     fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
-        if bytes.is_empty() || conflict.rule != Rule::Race || conflict.other.manner.kind != Kind::Write {
+        if bytes.is_empty() || conflict.rule != Rule::Race || conflict.other.manner.kind != AccessKind::Write
+        {
             return false;
         }
         self.memory.accesses.has_bytes(address, bytes).unwrap_or_else(|| {

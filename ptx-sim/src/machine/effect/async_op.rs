@@ -1,11 +1,12 @@
 //! The start of an asynchronous operation: the one place where one begins.
 
 use tma_model::limits::WARP_THREADS;
+use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
 use crate::machine::engine::counters::CopyKind;
 use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Source, Unit, Units};
-use crate::machine::global::{Kind, Rule};
+use crate::machine::global::Rule;
 use crate::machine::types::Actor;
 
 impl Machine {
@@ -47,7 +48,7 @@ impl Machine {
         let (Clash::Global { manner, conflict, .. }, Source::Shared { rank, .. }) = (clash, op.reads) else {
             return false;
         };
-        let both_write = manner.kind == Kind::Write && conflict.other.manner.kind == Kind::Write;
+        let both_write = manner.kind == AccessKind::Write && conflict.other.manner.kind == AccessKind::Write;
         let shared = &self.memory.shared[rank];
         let is_there = |unit: Unit| {
             let Some((start, _)) = unit.stretch() else { return true };

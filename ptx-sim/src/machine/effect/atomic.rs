@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tma_model::sync::MemoryScope;
+use tma_model::sync::{AccessKind, MemoryScope};
 
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
-use crate::machine::global::{Kind, Manner};
+use crate::machine::global::{Change, Manner};
 use crate::machine::index::BlockRank;
 use crate::machine::memory::{Extent, Place, SharedPlace};
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
@@ -166,16 +166,17 @@ impl Machine {
     ) {
         self.wrote_global(actor, address, len);
         let AccessOrder { order, scope } = manners.order;
-        let manner = Manner::generic(Kind::Write, Some(scope.unwrap_or(MemoryScope::Device)));
+        let manner = Manner::generic(AccessKind::Write, Some(scope.unwrap_or(MemoryScope::Device)));
         let Some(strong) = self.strong(actor, address, order, manner) else {
             update();
             if !self.memory.accesses.is_off() {
-                self.access_global(actor, CHANGES, address, len, manner, &[]);
+                self.access_global(actor, CHANGES, address..address.saturating_add(len.into()), manner, &[]);
             }
             return;
         };
         let (memory, order) = (&mut self.memory, &mut self.order);
-        let found = memory.accesses.update(strong, len, &memory.global, order, manners.reads, update);
+        let change = Change::Update { reads: manners.reads, update };
+        let found = memory.accesses.change(strong, len, &memory.global, order, change);
         if let Some(conflict) = found {
             self.global_conflict(actor.does(CHANGES), manner, conflict);
         }

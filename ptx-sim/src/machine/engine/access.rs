@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use tma_model::sync::{Epoch, View};
+use tma_model::sync::{AccessKind, Epoch, View};
 
 use super::operation::{AsyncOp, Part, SharedTarget, Source, Target, Unit};
 use crate::machine::diagnostics::Act;
-use crate::machine::global::{GlobalAccess, GlobalConflict, Kind, Manner};
+use crate::machine::global::{GlobalAccess, GlobalConflict, Manner};
 use crate::machine::index::{BlockRank, OperationId};
 use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, Stretch, TileChunk, joined};
 use crate::machine::order::HappensBefore;
@@ -147,8 +147,8 @@ impl AsyncOp {
             return None;
         }
         let manner = match self.is_in_async_proxy() {
-            true => Manner::of_copy(Kind::Read),
-            false => Manner::generic(Kind::Read, None),
+            true => Manner::of_copy(AccessKind::Read),
+            false => Manner::generic(AccessKind::Read, None),
         };
         self.access_global(part, part.done.unwrap_or_else(|| in_flight(number)), manner, memory, view)
     }
@@ -189,7 +189,7 @@ impl AsyncOp {
         if memory.accesses.is_off() {
             return unfinished;
         }
-        let kind = if self.combination.is_some() { Kind::Reduce } else { Kind::Write };
+        let kind = if self.combination.is_some() { AccessKind::Reduce } else { AccessKind::Write };
         let conflict = self.access_global(part, done, Manner::of_copy(kind), memory, order.view(part.who));
         unfinished.or(conflict)
     }

@@ -4,8 +4,9 @@
 //! its own table, and hands over what it read and wrote when it ends.
 
 use std::collections::{BTreeMap, HashMap};
+use tma_model::sync::AccessKind;
 
-use super::mark::{GlobalAccess, Kind};
+use super::mark::GlobalAccess;
 use super::table::Table;
 use crate::report::{Finding, Party};
 
@@ -17,7 +18,7 @@ const LINE: usize = 128;
 pub(crate) struct Extent {
     start: u64,
     end: u64,
-    kind: Kind,
+    kind: AccessKind,
     line: u32,
     pub(crate) party: Party,
 }
@@ -40,13 +41,13 @@ impl Footprint {
             for (index, cell) in (0_u64..).zip(&line.cells) {
                 let start = address + (index << line.shift);
                 let end = start + (1 << line.shift);
-                let writes = cell.kinds.has(Kind::Write);
-                for kind in [Kind::Read, Kind::Write, Kind::Reduce] {
+                let writes = cell.kinds.has(AccessKind::Write);
+                for kind in [AccessKind::Read, AccessKind::Write, AccessKind::Reduce] {
                     // What is written conflicts with all that conflicts with the others.
-                    if !cell.kinds.has(kind) || writes && kind != Kind::Write {
+                    if !cell.kinds.has(kind) || writes && kind != AccessKind::Write {
                         continue;
                     }
-                    let by_reader = kind == Kind::Read && !cell.read.step.is_none();
+                    let by_reader = kind == AccessKind::Read && !cell.read.step.is_none();
                     let mark = if by_reader { &cell.read } else { &cell.write };
                     let slot = &mut last[kind as usize];
                     let known = slot.and_then(|index| footprint.extents.get_mut(index));
@@ -112,13 +113,13 @@ impl Footprints {
         let new: HashMap<u64, Box<[u8; LINE]>> = bytes.into_iter().collect();
         for extent in &extents {
             let others: &[&Extents] = match extent.kind {
-                Kind::Read => &[&self.writes, &self.reductions],
-                Kind::Write => &[&self.writes, &self.reads, &self.reductions],
-                Kind::Reduce => &[&self.writes, &self.reads],
+                AccessKind::Read => &[&self.writes, &self.reductions],
+                AccessKind::Write => &[&self.writes, &self.reads, &self.reductions],
+                AccessKind::Reduce => &[&self.writes, &self.reads],
             };
             for other in others.iter().flat_map(|others| overlapping(others, extent)) {
                 let (start, end) = (extent.start.max(other.start), extent.end.min(other.end));
-                let both_write = extent.kind == Kind::Write && other.kind == Kind::Write;
+                let both_write = extent.kind == AccessKind::Write && other.kind == AccessKind::Write;
                 if !both_write || !self.has_same(&new, start, end) {
                     report(super::message::between_clusters(start, extent, other));
                 }
@@ -126,13 +127,13 @@ impl Footprints {
         }
         for extent in &extents {
             let extents = match extent.kind {
-                Kind::Read => &mut self.reads,
-                Kind::Write => &mut self.writes,
-                Kind::Reduce => &mut self.reductions,
+                AccessKind::Read => &mut self.reads,
+                AccessKind::Write => &mut self.writes,
+                AccessKind::Reduce => &mut self.reductions,
             };
             insert(extents, extent);
         }
-        for extent in extents.iter().filter(|extent| extent.kind == Kind::Write) {
+        for extent in extents.iter().filter(|extent| extent.kind == AccessKind::Write) {
             self.keep(&new, extent);
         }
     }
@@ -165,7 +166,7 @@ impl Footprints {
 
 impl Extent {
     /// What was done.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> AccessKind {
         self.kind
     }
 }

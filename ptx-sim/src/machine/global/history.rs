@@ -8,10 +8,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use tma_model::sync::MemoryScope;
+use tma_model::sync::{AccessKind, MemoryScope};
 
 use super::foreign::{Foreign, Observer};
-use super::mark::{Author, GlobalAccess, Kind, Manner};
+use super::mark::{Author, GlobalAccess, Manner};
 use crate::machine::random::Random;
 
 /// The most stores that are kept of a place. Of older ones no load sees any more, which hardware
@@ -186,6 +186,6 @@ impl History {
 }
 
 /// The manner of a strong access of a thread.
-pub(super) const fn strong(kind: Kind, scope: MemoryScope) -> Manner {
+pub(super) const fn strong(kind: AccessKind, scope: MemoryScope) -> Manner {
     Manner::generic(kind, Some(scope))
 }

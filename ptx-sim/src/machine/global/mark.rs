@@ -4,23 +4,12 @@
 //! least one of them a write, have to be ordered, unless both are strong, each has a scope that
 //! includes the other's thread, and both go through one proxy.
 
-use tma_model::sync::{Epoch, MemoryScope, Proxy};
-
-/// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Kind {
-    /// Reads.
-    Read,
-    /// Writes. An atomic operation is a strong write.
-    Write,
-    /// Combines with what is there: `cp.reduce.async.bulk`, which is `relaxed.gpu`.
-    Reduce,
-}
+use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy};
 
 /// How an access is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) struct Manner {
-    pub(in crate::machine) kind: Kind,
+    pub(in crate::machine) kind: AccessKind,
     pub(in crate::machine) proxy: Proxy,
     /// None of a weak access.
     pub(in crate::machine) scope: Option<MemoryScope>,
@@ -28,15 +17,15 @@ pub(in crate::machine) struct Manner {
 
 impl Manner {
     /// A thread's access.
-    pub(in crate::machine) const fn generic(kind: Kind, scope: Option<MemoryScope>) -> Self {
+    pub(in crate::machine) const fn generic(kind: AccessKind, scope: Option<MemoryScope>) -> Self {
         Self { kind, proxy: Proxy::Generic, scope }
     }
 
     /// A copy's access through the async proxy.
-    pub(in crate::machine) const fn of_copy(kind: Kind) -> Self {
+    pub(in crate::machine) const fn of_copy(kind: AccessKind) -> Self {
         let scope = match kind {
-            Kind::Reduce => Some(MemoryScope::Device),
-            Kind::Read | Kind::Write => None,
+            AccessKind::Reduce => Some(MemoryScope::Device),
+            AccessKind::Read | AccessKind::Write => None,
         };
         Self { kind, proxy: Proxy::Async, scope }
     }
@@ -77,7 +66,7 @@ impl GlobalAccess {
         step: Epoch::new(tma_model::sync::Component::new(0), 0),
         author: Author { cluster: 0, thread: 0 },
         line: 0,
-        manner: Manner::generic(Kind::Read, None),
+        manner: Manner::generic(AccessKind::Read, None),
     };
 }
 
@@ -107,8 +96,8 @@ pub(in crate::machine) struct GlobalConflict {
 /// The rule that two accesses in no order break.
 pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u32) -> Option<Rule> {
     match (earlier.manner.kind, later.manner.kind) {
-        (Kind::Read, Kind::Read) | (Kind::Reduce, Kind::Reduce) => return None,
-        (Kind::Read | Kind::Write | Kind::Reduce, _) => {}
+        (AccessKind::Read, AccessKind::Read) | (AccessKind::Reduce, AccessKind::Reduce) => return None,
+        (AccessKind::Read | AccessKind::Write | AccessKind::Reduce, _) => {}
     }
     let (Some(one), Some(two)) = (earlier.manner.scope, later.manner.scope) else { return Some(Rule::Race) };
     if earlier.manner.proxy != later.manner.proxy {

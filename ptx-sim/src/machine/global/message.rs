@@ -1,9 +1,9 @@
 //! The messages of conflicts in global memory.
 
-use tma_model::sync::Proxy;
+use tma_model::sync::{AccessKind, Proxy};
 
 use super::footprint::Extent;
-use super::mark::{Kind, Manner, Rule};
+use super::mark::{Manner, Rule};
 use crate::report::{Finding, FindingKind};
 
 const BARRIER: &str = "a barrier that both threads take part in, between the two: [[`sync_threads()`||`bar.sync`]] within a \
@@ -35,8 +35,8 @@ pub(in crate::machine) struct Pair {
 pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
     match (manner.proxy, manner.kind) {
         (Proxy::Async, _) => "issued the copy",
-        (Proxy::Generic, Kind::Read) => "read",
-        (Proxy::Generic, Kind::Write | Kind::Reduce) => match manner.scope {
+        (Proxy::Generic, AccessKind::Read) => "read",
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => match manner.scope {
             Some(_) => "changed it",
             None => "wrote",
         },
@@ -45,11 +45,12 @@ pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
 
 fn race(earlier: Manner, later: Manner) -> &'static str {
     match (later.kind, earlier.kind) {
-        (Kind::Read, _) => "is read while another thread may still write it",
-        (Kind::Write, Kind::Read) => "is written while another thread may still read it",
-        (Kind::Write, Kind::Write) => "is written by two threads in no order",
-        (Kind::Reduce, Kind::Read) => "is reduced into while another thread may still read it",
-        (Kind::Write, Kind::Reduce) | (Kind::Reduce, Kind::Write | Kind::Reduce) => {
+        (AccessKind::Read, _) => "is read while another thread may still write it",
+        (AccessKind::Write, AccessKind::Read) => "is written while another thread may still read it",
+        (AccessKind::Write, AccessKind::Write) => "is written by two threads in no order",
+        (AccessKind::Reduce, AccessKind::Read) => "is reduced into while another thread may still read it",
+        (AccessKind::Write, AccessKind::Reduce)
+        | (AccessKind::Reduce, AccessKind::Write | AccessKind::Reduce) => {
             "is written and reduced into in no order"
         }
     }

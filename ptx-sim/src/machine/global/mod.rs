@@ -25,20 +25,20 @@ mod table;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tma_model::sync::{Epoch, MemoryScope, Proxy, Releases, View};
+use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy, Releases, View};
 
 pub(crate) use footprint::{Footprint, Footprints};
 pub(super) use foreign::{Imports, Observer};
-pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Kind, Manner, Rule};
+pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Manner, Rule};
 pub(super) use message::{Pair, did, finding};
-pub(super) use strong::Strong;
+pub(super) use strong::{Change, Strong};
 
 use self::foreign::Foreign;
 use self::history::{History, Release, Released};
 use self::table::{Table, pieces};
 use super::index::ThreadId;
 use super::random::Random;
-use super::types::MachineConfig;
+use super::types::{GlobalOrder, MachineConfig};
 
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
 const OLD_STORES: u64 = 0x9fb2_1c65_1e98_df25;
@@ -146,12 +146,14 @@ impl GlobalAccesses {
         let MachineConfig { threads, cluster, .. } = *config;
         let tracking = match &config.grid {
             _ if !config.checks.order => Tracking::Off,
-            _ if !config.checks.global_order && config.copies => {
-                Tracking::Fences(Box::new(Table::of_fences(threads)))
+            Some(grid) if config.checks.global_order != GlobalOrder::Never => {
+                Tracking::Shared(Arc::clone(grid))
             }
-            _ if !config.checks.global_order => Tracking::Off,
-            Some(grid) => Tracking::Shared(Arc::clone(grid)),
-            None => Tracking::Own(Box::new(Table::new(threads))),
+            None if config.checks.global_order == GlobalOrder::Always => {
+                Tracking::Own(Box::new(Table::new(threads)))
+            }
+            Some(_) | None if config.copies => Tracking::Fences(Box::new(Table::of_fences(threads))),
+            Some(_) | None => Tracking::Off,
         };
         Self {
             tracking,
@@ -242,7 +244,7 @@ impl GlobalAccesses {
                 let state = &mut *grid.state();
                 for (start, end) in stretches {
                     access(&mut state.table, (start, end));
-                    if mark.manner.kind != Kind::Read {
+                    if mark.manner.kind != AccessKind::Read {
                         state.forget_histories(start, end.saturating_sub(start));
                     }
                 }
@@ -321,7 +323,7 @@ impl GlobalAccesses {
 }
 
 fn is_read_of_thread(access: &GlobalAccess) -> bool {
-    access.manner.kind == Kind::Read && access.manner.proxy == Proxy::Generic
+    access.manner.kind == AccessKind::Read && access.manner.proxy == Proxy::Generic
 }
 
 impl State {

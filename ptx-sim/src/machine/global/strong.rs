@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use tma_model::sync::{MemoryScope, Order};
+use tma_model::sync::{AccessKind, MemoryScope, Order};
 
 use super::foreign::{Foreign, Observer};
 use super::history::{History, Release, Released, WIDEST, add_release, strong};
-use super::mark::{GlobalAccess, GlobalConflict, Kind};
+use super::mark::{GlobalAccess, GlobalConflict};
 use super::table::pieces;
 use super::{FenceRelease, GlobalAccesses, Pending, State};
 use crate::machine::index::ThreadId;
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl GlobalAccesses {
-    fn mark(&self, access: &Strong, kind: Kind, order: &HappensBefore) -> GlobalAccess {
+    fn mark(&self, access: &Strong, kind: AccessKind, order: &HappensBefore) -> GlobalAccess {
         GlobalAccess {
             step: order.view(access.who).epoch(),
             author: self.author(access.who),
@@ -85,7 +85,7 @@ impl GlobalAccesses {
         let grid = self.grid()?;
         let mut guard = grid.state();
         let state = &mut *guard;
-        let mark = self.mark(&access, Kind::Read, order);
+        let mark = self.mark(&access, AccessKind::Read, order);
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
@@ -123,21 +123,8 @@ impl GlobalAccesses {
         self.change(access, bytes.len() as u32, global, order, Change::Store(bytes))
     }
 
-    /// An atomic operation: `update` changes memory, and gives what it then holds. One that
-    /// `reads` may acquire.
-    pub(in crate::machine) fn update(
-        &mut self,
-        access: Strong,
-        len: u32,
-        global: &GlobalMemory,
-        order: &mut HappensBefore,
-        reads: bool,
-        update: &mut dyn FnMut() -> [u8; WIDEST],
-    ) -> Option<GlobalConflict> {
-        self.change(access, len, global, order, Change::Update { reads, update })
-    }
-
-    fn change(
+    /// A strong access that changes memory: a store, or an atomic operation.
+    pub(in crate::machine) fn change(
         &mut self,
         access: Strong,
         len: u32,
@@ -148,7 +135,7 @@ impl GlobalAccesses {
         let grid = self.grid()?;
         let mut guard = grid.state();
         let state = &mut *guard;
-        let mark = self.mark(&access, Kind::Write, order);
+        let mark = self.mark(&access, AccessKind::Write, order);
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let threads = state.table.threads();
@@ -326,7 +313,7 @@ impl GlobalAccesses {
 }
 
 /// A change of a place.
-enum Change<'c> {
+pub(in crate::machine) enum Change<'c> {
     Store(&'c [u8]),
     Update { reads: bool, update: &'c mut dyn FnMut() -> [u8; WIDEST] },
 }

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use tma_model::sync::{Component, Epoch, Proxy};
+use tma_model::sync::{AccessKind, Component, Epoch, Proxy};
 
 use super::foreign::Observer;
-use super::mark::{Author, GlobalAccess, GlobalConflict, Kind, Rule, unordered};
+use super::mark::{Author, GlobalAccess, GlobalConflict, Rule, unordered};
 use crate::machine::memory::IN_FLIGHT;
 
 /// Bytes of a line, as a power of two.
@@ -51,11 +51,11 @@ impl Hasher for PageHasher {
 pub(super) struct Kinds(u8);
 
 impl Kinds {
-    pub(super) fn has(self, kind: Kind) -> bool {
+    pub(super) fn has(self, kind: AccessKind) -> bool {
         self.0 & 1 << kind as u8 != 0
     }
 
-    fn add(&mut self, kind: Kind) {
+    fn add(&mut self, kind: AccessKind) {
         self.0 |= 1 << kind as u8;
     }
 }
@@ -229,17 +229,17 @@ impl Table {
                 if let (None, Some((rule, other))) = (conflict, found) {
                     conflict = Some(GlobalConflict { rule, address: piece.address(), other });
                 }
-                if mark.manner.kind != Kind::Read {
+                if mark.manner.kind != AccessKind::Read {
                     cell.write = *mark;
                 }
                 continue;
             }
             let found = match mark.manner.kind {
-                Kind::Read => {
+                AccessKind::Read => {
                     cell.add_reader(mark, observer, &mut sets, &mut free);
                     found
                 }
-                Kind::Write | Kind::Reduce => {
+                AccessKind::Write | AccessKind::Reduce => {
                     let found = found.or_else(|| cell.after_reads(mark, observer, threads, &sets));
                     cell.forget_readers(&mut sets, &mut free);
                     cell.write = *mark;
@@ -315,7 +315,7 @@ impl Cell {
         let rule = if observer.follows(&self.write) {
             let crosses = self.write.manner.proxy == Proxy::Generic && mark.manner.proxy == Proxy::Async;
             // What is replaced need not be seen.
-            let matters = crosses && mark.manner.kind != Kind::Write;
+            let matters = crosses && mark.manner.kind != AccessKind::Write;
             (matters && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
         } else {
             unordered(&self.write, mark, threads)

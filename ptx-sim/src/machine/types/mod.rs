@@ -100,14 +100,26 @@ pub struct Checks {
     pub global_initialised: bool,
     /// Order between all accesses to global memory, and old values that strong loads may see. Only
     /// together with `order`, which by itself looks for proxy fences before copies of global memory.
-    pub global_order: bool,
+    pub global_order: GlobalOrder,
+}
+
+/// Which kernels' accesses to global memory have to be ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GlobalOrder {
+    /// None.
+    Never,
+    /// Those of kernels with strong accesses to global memory (`ld` and `st` with an order, `atom`,
+    /// `red`): their blocks communicate.
+    WhereStrong,
+    /// All.
+    Always,
 }
 
 impl Checks {
     /// All of them.
-    pub const ALL: Self = Self { order: true, global_initialised: true, global_order: true };
+    pub const ALL: Self = Self { order: true, global_initialised: true, global_order: GlobalOrder::Always };
     /// None of them.
-    pub const NONE: Self = Self { order: false, global_initialised: false, global_order: false };
+    pub const NONE: Self = Self { order: false, global_initialised: false, global_order: GlobalOrder::Never };
 }
 
 /// A cluster of blocks, to be run.

@@ -4,7 +4,7 @@ use super::Unreported;
 use crate::mutation::steps::Change;
 use crate::mutation::steps::Change::{
     ClusterArriveRelaxed, ClusterWaitRemoved, GroupWaitRemoved, InitFenceRemoved, OnlyRead, PendingRaised,
-    ScopeNarrowed, SyncRemoved, WarpSyncRemoved,
+    ScopeNarrowed, WarpSyncRemoved,
 };
 
 /// The last wait of a kernel that need wait for nothing but the reads.
@@ -73,19 +73,6 @@ pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
 
 pub(super) const CP_FENCEPROXY: &str =
     "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.";
-
-pub(super) const BETWEEN_CLUSTERS: &str =
-    "The order of what clusters do in global memory is not followed, so that no finding is made of it.";
-
-/// Where blocks of several clusters meet by a counter in global memory.
-pub(super) const fn grid_sync(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    Unreported {
-        kernel,
-        instruction: ("barrier.sync", before),
-        changes: &[SyncRemoved],
-        reason: BETWEEN_CLUSTERS,
-    }
-}
 
 /// Mutants of a step.
 pub(super) const fn of(

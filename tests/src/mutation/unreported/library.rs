@@ -2,9 +2,7 @@
 //! launches.
 
 use super::Unreported;
-use super::kinds::{
-    BETWEEN_CLUSTERS, CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of,
-};
+use super::kinds::{CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of};
 use crate::mutation::steps::Change::{
     ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, OnlyRead, PendingRaised,
     RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
@@ -14,7 +12,6 @@ const EDGE_OF_C: &str = "Threads store the edge of C, which no tile of this prob
 
 /// Those that do harm.
 pub(super) const MISSED: &[Unreported] = &[
-    of("full::*", "fence.acq_rel.gpu", &[0, 1], &[FenceRemoved], BETWEEN_CLUSTERS),
     of(
         "rows::*",
         "mbarrier.try_wait.parity.acquire.cluster",

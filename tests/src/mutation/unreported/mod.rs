@@ -7,8 +7,8 @@ mod library;
 use std::fmt;
 
 use self::kinds::{
-    BETWEEN_CLUSTERS, DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone,
-    early_wait, fence_of_warp, grid_sync, last_meeting, last_wait, no_copies, of, proxy_fenced,
+    DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone, early_wait,
+    fence_of_warp, last_meeting, last_wait, no_copies, of, proxy_fenced,
 };
 use super::line::Instruction;
 use super::steps::Change;
@@ -48,26 +48,7 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 /// Of the kernels of `tma-kernels`, of which some have the names of examples.
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
-const IN_GLOBAL_MEMORY: &str =
-    "The order of what threads do in global memory is not followed, so that no finding is made of it.";
-
-const MISSED: &[Unreported] = &[
-    grid_sync("grid_sync_scan", &[7, 8]),
-    grid_sync("grid_sync_rounds", &[0, 1]),
-    grid_sync("grid_sync_clusters", &[0, 1]),
-    Unreported {
-        kernel: "order_messages",
-        instruction: ("barrier.sync.aligned", &[0]),
-        changes: &[SyncRemoved],
-        reason: IN_GLOBAL_MEMORY,
-    },
-    Unreported {
-        kernel: "fence_last_block",
-        instruction: ("fence.acq_rel", &[0, 1]),
-        changes: &[FenceRemoved],
-        reason: BETWEEN_CLUSTERS,
-    },
-];
+const MISSED: &[Unreported] = &[];
 
 const HARMLESS: &[Unreported] = &[
     Unreported {

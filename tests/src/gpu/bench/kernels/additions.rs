@@ -17,9 +17,9 @@ pub mod add {
     /// The last block leaves the counters as it found them.
     #[tma_device]
     fn leave(work: Global<u32>) {
-        if work.atomic_add(1, 1) == grid_dim().x - 1 {
-            work.set(0, 0);
-            work.set(1, 0);
+        if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) == grid_dim().x - 1 {
+            work.store(0, 0, Order::Relaxed, Scope::Device);
+            work.store(1, 0, Order::Relaxed, Scope::Device);
         }
     }
 
