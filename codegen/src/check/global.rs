@@ -8,11 +8,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::protocol::{Doubt, Why};
 use crate::ir::{
     AtomicPlace, Block, CopyKind, Expr, ExprKind, Kernel, Label, LocalId, ParamId, Scalar, Span, Special,
     Stmt, StmtId, StmtKind, visit,
 };
-use crate::quick::QuickMap;
+use crate::quick::{QuickMap, QuickSet};
 
 /// An access to the memory of a parameter.
 #[derive(Clone, Debug)]
@@ -81,126 +82,149 @@ pub(super) fn taken_apart(kernel: &Kernel) -> Vec<ParamId> {
     plain.map(|touch| touch.param).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
+/// Where what is done with global memory is not followed.
+pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
+    let all = Numbered::all(kernel);
+    between_blocks(kernel, &all.accesses)
+        .chain(all.together.iter().copied())
+        .map(|(why, span)| Doubt { why, span })
+        .collect()
+}
+
+/// An access, and the numbers of its index or coordinates.
+struct Located<'k> {
+    touch: Touch<'k>,
+    place: Vec<u32>,
+}
+
 /// The accesses by which a block may meet what others write, with nothing that is followed between.
-pub(super) fn between_blocks(kernel: &Kernel) -> Vec<Span> {
-    let touches = Touch::all(kernel);
-    let places = Places::of(kernel);
+fn between_blocks<'k>(kernel: &'k Kernel, all: &'k [Located<'k>]) -> impl Iterator<Item = (Why, Span)> + 'k {
     let together = Together::of(kernel);
-    let mut spans = vec![];
-    for (index, one) in touches.iter().enumerate().filter(|(_, touch)| !touch.is_strong) {
-        let conflicts = |(other, with): (usize, &Touch<'_>)| {
-            let is_mixed = with.is_strong && (one.writes || with.writes);
-            let is_read = !with.is_strong && with.writes && !one.writes;
-            one.param == with.param
-                && (is_mixed || is_read && !places.are_same(one, with))
-                && together.may(one.stmt.id, with.stmt.id)
-                && index != other
-        };
-        let is_trusted = kernel.is_trusted(one.stmt.origin);
-        if !is_trusted && touches.iter().enumerate().any(conflicts) {
-            spans.push(one.stmt.origin.span);
-        }
+    let mut written: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
+    for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
+        written.entry(one.touch.param).or_default().push(one);
     }
-    spans
+    let conflicts = move |one: &Located<'_>, with: &Located<'_>| {
+        let is_mixed = with.touch.is_strong && (one.touch.writes || with.touch.writes);
+        let is_elsewhere = one.place.is_empty() || one.place != with.place;
+        let is_read = !with.touch.is_strong && !one.touch.writes && is_elsewhere;
+        (is_mixed || is_read) && together.may(one.touch.stmt.id, with.touch.stmt.id)
+    };
+    let is_judged = |one: &&Located<'_>| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin);
+    let meets_others = move |one: &&Located<'_>| {
+        written.get(&one.touch.param).is_some_and(|others| others.iter().any(|with| conflicts(one, with)))
+    };
+    let spans = all.iter().filter(is_judged).filter(meets_others).map(|one| one.touch.stmt.origin.span);
+    spans.map(|span| (Why::Blocks, span))
 }
 
-/// The writes by which all threads of a block write different values to the same element.
-pub(super) fn by_all_threads(kernel: &Kernel) -> Vec<Span> {
-    let places = Places::of(kernel);
-    let is_one_thread = kernel.launch.thread_count() == 1;
-    let mut spans = vec![];
-    for stmt in kernel.body.stmts.iter().filter(|stmt| !is_one_thread && !kernel.is_trusted(stmt.origin)) {
-        if let StmtKind::GlobalSet { index, value, .. } = &stmt.kind
-            && places.is_of_block(index)
-            && !places.is_of_block(value)
-        {
-            spans.push(stmt.origin.span);
-        }
-    }
-    spans
+/// A value: equal numbers are equal values, as one thread computes them.
+#[derive(Clone, Copy)]
+struct Number {
+    id: u32,
+    /// Whether all threads of a block certainly have the same.
+    is_of_block: bool,
 }
 
-/// The variables that are given one value for good.
-struct Places<'k> {
-    given: QuickMap<LocalId, &'k Expr>,
+/// The accesses of a kernel, located.
+#[derive(Default)]
+struct Numbered<'k> {
+    accesses: Vec<Located<'k>>,
+    /// The writes by which all threads of a block write different values to the same element.
+    together: Vec<(Why, Span)>,
     /// How often variables are given a value.
     times: QuickMap<LocalId, usize>,
+    /// The numbers of variables that are given one value for good.
+    given: QuickMap<LocalId, Number>,
+    /// The numbers of what was computed, by the operation and its operands.
+    known: QuickMap<(String, Vec<u32>), Number>,
+    count: u32,
 }
 
-/// How deep variables are looked through.
-const DEPTH: u32 = 8;
-
-impl<'k> Places<'k> {
-    fn of(kernel: &'k Kernel) -> Self {
-        let mut places = Self { given: QuickMap::default(), times: QuickMap::default() };
+impl<'k> Numbered<'k> {
+    fn all(kernel: &'k Kernel) -> Self {
+        let mut all = Self::default();
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            if let StmtKind::Assign { local, index, value } = &stmt.kind {
-                *places.times.entry(*local).or_default() += 1;
-                if index.is_empty() {
-                    places.given.insert(*local, value);
-                }
+            if let StmtKind::Assign { local, .. } = &stmt.kind {
+                *all.times.entry(*local).or_default() += 1;
             }
         });
-        places
-    }
-
-    /// Whether a number is certainly the same for all threads of a block.
-    fn is_of_block(&self, expr: &Expr) -> bool {
-        let mut is_same = true;
-        visit::within(expr, &mut |part| {
-            is_same &= if let ExprKind::Local(local) = part.kind {
-                let given = self.given.get(&local).filter(|_| self.times.get(&local) == Some(&1));
-                given.is_some_and(|value| self.is_of_block(value))
-            } else if let ExprKind::Special(special) = part.kind {
-                !matches!(
-                    special,
-                    Special::ThreadIdx(_) | Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx
-                )
-            } else {
-                true
-            };
+        let first: QuickSet<StmtId> = kernel.body.stmts.iter().map(|stmt| stmt.id).collect();
+        let several = kernel.launch.thread_count() > 1;
+        visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            if let StmtKind::Assign { local, index, value } = &stmt.kind
+                && index.is_empty()
+                && all.times.get(local) == Some(&1)
+            {
+                let number = all.number(value);
+                all.given.insert(*local, number);
+            }
+            if let StmtKind::GlobalSet { index, value, .. } = &stmt.kind
+                && several
+                && first.contains(&stmt.id)
+                && !kernel.is_trusted(stmt.origin)
+                && all.number(index).is_of_block
+                && !all.number(value).is_of_block
+            {
+                all.together.push((Why::Together, stmt.origin.span));
+            }
+            if let Some(touch) = Touch::of(stmt) {
+                let place = touch.at.iter().map(|at| all.number(at).id).collect();
+                all.accesses.push(Located { touch, place });
+            }
         });
-        is_same
+        all
     }
 
-    /// Whether two accesses are certainly to the same elements, as one thread makes them.
-    fn are_same(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
-        let spelt = |touch: &Touch<'_>| -> Option<Vec<String>> {
-            touch.at.iter().map(|at| self.spelling(at, DEPTH)).collect()
-        };
-        let (one, other) = (spelt(one), spelt(other));
-        one.is_some_and(|one| !one.is_empty() && other.is_some_and(|other| one == other))
+    /// A value that no other equals.
+    fn fresh(&mut self, is_of_block: bool) -> Number {
+        self.count += 1;
+        Number { id: self.count, is_of_block }
     }
 
-    /// What an index is computed from, if that is the same wherever it is computed.
-    fn spelling(&self, expr: &Expr, depth: u32) -> Option<String> {
+    /// The number of a value. Each operation is looked at once: variables have their numbers.
+    fn number(&mut self, expr: &Expr) -> Number {
         if let ExprKind::Local(local) = expr.kind {
-            return match self.times.get(&local) {
+            return match (self.given.get(&local), self.times.get(&local)) {
+                (Some(number), _) => *number,
+                // Given several values in turn.
+                (None, Some(2..)) => self.fresh(false),
                 // A counter, or what a statement gives.
-                None => Some(format!("{local:?}")),
-                Some(1) => match self.given.get(&local).filter(|_| depth > 0) {
-                    Some(value) => self.spelling(value, depth - 1),
-                    None => Some(format!("{local:?}")),
-                },
-                Some(_) => None,
+                (None, None | Some(_)) => self.of((format!("{local:?}"), vec![]), false),
             };
         }
-        let head = if let ExprKind::Binary(op, _, _) = &expr.kind {
-            format!("{op:?}")
+        let operands: Vec<_> =
+            visit::operands_of(expr).into_iter().map(|operand| self.number(operand)).collect();
+        let is_of_block = operands.iter().all(|operand| operand.is_of_block);
+        let (is_leaf, ids) = (operands.is_empty(), operands.iter().map(|operand| operand.id).collect());
+        if let ExprKind::Binary(op, ..) = &expr.kind {
+            self.of((format!("{op:?}"), ids), is_of_block)
         } else if let ExprKind::Unary(op, _) = &expr.kind {
-            format!("{op:?}")
+            self.of((format!("{op:?}"), ids), is_of_block)
         } else if let ExprKind::Integer(op, _) = &expr.kind {
-            format!("{op:?}")
+            self.of((format!("{op:?}"), ids), is_of_block)
         } else if let ExprKind::Cast(_) = &expr.kind {
-            format!("{:?}", expr.ty.as_scalar().unwrap_or(Scalar::U32))
-        } else if visit::operands_of(expr).is_empty() {
-            format!("{:?}", expr.kind)
+            self.of((format!("{:?}", expr.ty.as_scalar().unwrap_or(Scalar::U32)), ids), is_of_block)
+        } else if let ExprKind::Special(
+            Special::ThreadIdx(_) | Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx,
+        ) = &expr.kind
+        {
+            self.of((format!("{:?}", expr.kind), ids), false)
+        } else if is_leaf {
+            self.of((format!("{:?}", expr.kind), ids), true)
         } else {
-            return None;
-        };
-        let operands: Option<Vec<_>> =
-            visit::operands_of(expr).into_iter().map(|part| self.spelling(part, depth)).collect();
-        operands.map(|operands| format!("{head}({})", operands.join(", ")))
+            self.fresh(is_of_block)
+        }
+    }
+
+    /// The number of an operation.
+    fn of(&mut self, operation: (String, Vec<u32>), is_of_block: bool) -> Number {
+        if let Some(known) = self.known.get(&operation) {
+            return *known;
+        }
+        let number = self.fresh(is_of_block);
+        self.known.insert(operation, number);
+        number
     }
 }
 
@@ -233,7 +257,10 @@ impl Together {
 #[derive(Default)]
 struct Walk {
     pairs: BTreeSet<(StmtId, StmtId)>,
-    /// What was accessed where loops and blocks are left, or go on.
+    /// Loops that were gone through: the accesses before them, and those at their ends. So loops
+    /// within loops are not gone through again where nothing has come to them.
+    loops: QuickMap<Label, (BTreeSet<StmtId>, BTreeSet<StmtId>)>,
+    /// The accesses before loops and blocks are left, or go on.
     exits: QuickMap<Label, BTreeSet<StmtId>>,
 }
 
@@ -271,6 +298,13 @@ impl Walk {
                 arms.iter().map(|arm| self.block(arm, since.clone())).reduce(|a, b| union(a, Some(&b)));
             return ends.unwrap_or(since);
         };
+        if let Some((before, ended)) = self.loops.get(&label) {
+            if since.is_subset(before) {
+                return ended.clone();
+            }
+            since.extend(before);
+        }
+        let before = since.clone();
         let mut ended = if may_end { since.clone() } else { BTreeSet::new() };
         // The second turn begins with what the first has accessed.
         for _ in 0..2 {
@@ -281,7 +315,9 @@ impl Walk {
             }
             since = union(since, self.exits.get(&label));
         }
-        union(ended, self.exits.get(&label))
+        let ended = union(ended, self.exits.get(&label));
+        self.loops.insert(label, (before, ended.clone()));
+        ended
     }
 }
 

@@ -335,3 +335,27 @@ fn global_memory_that_blocks_keep_apart() {
         }",
     );
 }
+
+/// Each operation of an index is looked at once, and each loop a few times.
+#[test]
+fn long_chains_of_variables_and_deep_nests_of_loops() {
+    let chain: String = (1..100).map(|n| format!("let a{n} = a{0} * a{0};\n", n - 1)).collect();
+    is_right(&format!(
+        "#[tma_kernel(threads = 32)]
+        fn k(x: Global<u32>, a0: u32) {{
+            {chain}
+            x.set(a99 % 2, x.get(a98 % 2));
+        }}"
+    ));
+    let (open, close): (String, String) =
+        (0..40).map(|n| (format!("for i{n} in 0..x.get({n}) {{\n"), "}".to_owned())).unzip();
+    is_right(&format!(
+        "#[tma_kernel(threads = 32)]
+        fn k(x: Global<u32>, counter: Global<u32>) {{
+            {open}
+            x.set(lane_idx(), 1);
+            {close}
+            sync_grid(counter);
+        }}"
+    ));
+}

@@ -38,7 +38,7 @@ fn one_meeting_a_round(counter: Global<u32>, sums: Global<u32>, out: Global<u32>
     out.set(block * 32 + lane_idx(), sum);
 }
 
-/// What a plain write resets, others add to.
+/// A plain write resets a counter that others add to.
 #[tma_kernel(threads = 32)]
 fn a_plain_reset(count: Global<u32>) {
     if lane_idx() == 0 { count.set(0, 0); }

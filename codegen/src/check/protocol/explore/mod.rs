@@ -162,10 +162,7 @@ impl Exploration {
             // That another block writes what is waited for is not followed.
             let waits = plain_polls::waits(kernel.kernel());
             waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
-            let of_others = global::between_blocks(kernel.kernel());
-            of_others.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Blocks, span }));
-            let of_all = global::by_all_threads(kernel.kernel());
-            of_all.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Together, span }));
+            global::doubts(kernel.kernel()).into_iter().for_each(|doubt| self.doubt(doubt));
         }
         let doubts = std::mem::take(&mut self.doubts);
         let verdict = match broken {
