@@ -1,7 +1,5 @@
 //! Loads and stores of threads.
 
-use std::ops::Range;
-
 use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
@@ -42,13 +40,7 @@ impl Machine {
                         self.load_strongly(actor, strong, out);
                         return Ok(());
                     }
-                    self.access_global(
-                        actor,
-                        READS,
-                        address..address.saturating_add(len.into()),
-                        manner,
-                        &[],
-                    );
+                    self.access_global(actor.does(READS), address, len, manner, &[]);
                 }
             }
             Place::Shared(SharedPlace { rank, at }) => {
@@ -99,13 +91,7 @@ impl Machine {
             Place::Global(address) => {
                 self.wrote_global(actor, address, len);
                 if !self.memory.accesses.is_off() {
-                    self.access_global(
-                        actor,
-                        WRITES,
-                        address..address.saturating_add(len.into()),
-                        manner,
-                        bytes,
-                    );
+                    self.access_global(actor.does(WRITES), address, len, manner, bytes);
                     self.memory.accesses.keep_bytes(address, bytes);
                 }
                 let written = self.memory.global.write(address, bytes);
@@ -173,21 +159,19 @@ impl Machine {
     #[inline]
     pub(super) fn access_global(
         &mut self,
-        actor: Actor,
-        does: &'static str,
-        range: Range<u64>,
+        action: Action,
+        address: u64,
+        len: u32,
         manner: Manner,
         bytes: &[u8],
     ) {
-        let view = self.order.view(actor.who);
-        let author = self.memory.accesses.author(actor.who);
-        let access = GlobalAccess { step: view.epoch(), author, line: actor.site.ptx_line, manner };
-        let Some(conflict) = self.memory.accesses.access(&access, view, range.start, range.end - range.start)
-        else {
-            return;
-        };
-        if !self.writes_the_same(range.start, bytes, conflict) {
-            self.global_conflict(actor.does(does), manner, conflict);
+        let view = self.order.view(action.who);
+        let author = self.memory.accesses.author(action.who);
+        let access = GlobalAccess { step: view.epoch(), author, line: action.site.ptx_line, manner };
+        let stretch = std::iter::once((address, address.saturating_add(len.into())));
+        let Some(conflict) = self.memory.accesses.access(&access, view, stretch) else { return };
+        if !self.writes_the_same(address, bytes, conflict) {
+            self.global_conflict(action, manner, conflict);
         }
     }
 

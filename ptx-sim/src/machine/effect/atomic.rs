@@ -170,7 +170,7 @@ impl Machine {
         let Some(strong) = self.strong(actor, address, order, manner) else {
             update();
             if !self.memory.accesses.is_off() {
-                self.access_global(actor, CHANGES, address..address.saturating_add(len.into()), manner, &[]);
+                self.access_global(actor.does(CHANGES), address, len, manner, &[]);
             }
             return;
         };

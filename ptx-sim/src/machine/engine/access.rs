@@ -164,7 +164,7 @@ impl AsyncOp {
         let author = memory.accesses.author(part.who);
         let access = GlobalAccess { step, author, line: self.issuer.site.ptx_line, manner };
         let stretches = self.stretches(part.units.clone());
-        let conflict = memory.accesses.access_all(&access, view, stretches)?;
+        let conflict = memory.accesses.access(&access, view, stretches)?;
         Some(Clash::Global { action: self.starts(part.who), manner, conflict })
     }
 

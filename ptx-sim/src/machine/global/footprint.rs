@@ -1,19 +1,17 @@
-//! What clusters that nothing orders read and write: an overlap with a write is a race.
+//! The reads and writes of clusters that nothing orders: an overlap with a write is a race.
 //!
 //! A kernel without strong accesses to global memory has no order between its clusters. Each keeps
 //! its own table, and hands over what it read and wrote when it ends.
 
 use std::collections::{BTreeMap, HashMap};
+
 use tma_model::sync::AccessKind;
 
 use super::mark::GlobalAccess;
-use super::table::Table;
+use super::table::{LINE, Table, pieces};
 use crate::report::{Finding, Party};
 
-/// The bytes of a line.
-const LINE: usize = 128;
-
-/// What a cluster did with bytes, and who did it.
+/// Bytes that a cluster accessed in one way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     start: u64,
@@ -27,7 +25,7 @@ pub(crate) struct Extent {
 #[derive(Debug, Default)]
 pub(crate) struct Footprint {
     extents: Vec<Extent>,
-    /// What it wrote, by line.
+    /// The bytes that it wrote, by line.
     bytes: Vec<(u64, Box<[u8; LINE]>)>,
 }
 
@@ -43,7 +41,7 @@ impl Footprint {
                 let end = start + (1 << line.shift);
                 let writes = cell.kinds.has(AccessKind::Write);
                 for kind in [AccessKind::Read, AccessKind::Write, AccessKind::Reduce] {
-                    // What is written conflicts with all that conflicts with the others.
+                    // A write conflicts with all that conflicts with the others.
                     if !cell.kinds.has(kind) || writes && kind != AccessKind::Write {
                         continue;
                     }
@@ -72,7 +70,7 @@ impl Footprint {
 /// Extents that do not overlap, by their starts.
 type Extents = BTreeMap<u64, Extent>;
 
-/// What the clusters of a launch did that have ended.
+/// The accesses of the clusters of a launch that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Footprints {
     reads: Extents,
@@ -140,7 +138,7 @@ impl Footprints {
 
     /// Keeps the bytes of an extent that was written.
     fn keep(&mut self, new: &HashMap<u64, Box<[u8; LINE]>>, extent: &Extent) {
-        for piece in super::table::pieces(extent.start, extent.end - extent.start) {
+        for piece in pieces(extent.start, extent.end - extent.start) {
             let range = piece.bytes.start as usize..piece.bytes.end as usize;
             let base = piece.line * LINE as u64;
             let Some(from) = new.get(&base).and_then(|line| line.get(range.clone())) else { continue };
@@ -153,19 +151,18 @@ impl Footprints {
 
     /// Whether an earlier cluster has written the same bytes.
     fn has_same(&self, new: &HashMap<u64, Box<[u8; LINE]>>, start: u64, end: u64) -> bool {
-        super::table::pieces(start, end - start).all(|piece| {
+        pieces(start, end - start).all(|piece| {
             let range = piece.bytes.start as usize..piece.bytes.end as usize;
             let base = piece.line * LINE as u64;
-            let of = |lines: &HashMap<u64, Box<[u8; LINE]>>| {
-                lines.get(&base).and_then(|line| line.get(range.clone()).map(<[u8]>::to_vec))
-            };
-            of(new).is_some_and(|new| of(&self.bytes).as_ref() == Some(&new))
+            let mine = new.get(&base).and_then(|line| line.get(range.clone()));
+            let theirs = self.bytes.get(&base).and_then(|line| line.get(range));
+            mine.is_some() && mine == theirs
         })
     }
 }
 
 impl Extent {
-    /// What was done.
+    /// The kind of access.
     pub(super) fn kind(&self) -> AccessKind {
         self.kind
     }

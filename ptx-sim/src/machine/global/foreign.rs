@@ -1,4 +1,4 @@
-//! What a cluster knows of the steps of others.
+//! The knowledge that a cluster has of the steps of others.
 //!
 //! A release hands on what its thread knows of its own cluster and of others. A thread of another
 //! cluster that acquires it *imports* it: its imports are numbered, and count as the steps of an
@@ -13,20 +13,20 @@ use tma_model::sync::{Clock, Component, Epoch, Knowledge, Memory, View};
 use super::mark::GlobalAccess;
 use crate::machine::index::ThreadId;
 
-/// What is known of a cluster.
+/// The steps of a cluster that are known.
 #[derive(Clone, Debug, Default)]
 struct Known {
     knows: Knowledge,
-    /// What of it lies behind a proxy fence of global memory.
+    /// Those of them that a proxy fence of global memory comes after.
     fenced: Clock,
 }
 
-/// What is known of clusters, by their numbers.
+/// The steps of clusters that are known, by the clusters' numbers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::machine) struct Foreign(BTreeMap<u32, Known>);
 
 impl Foreign {
-    /// What is known of one cluster.
+    /// The steps of one cluster that are known.
     pub(in crate::machine) fn of(&self, cluster: u32) -> Option<&Knowledge> {
         self.0.get(&cluster).map(|known| &known.knows)
     }
@@ -58,7 +58,7 @@ impl Foreign {
         news
     }
 
-    /// Adds what `other` has seen, as lying behind a proxy fence.
+    /// Adds the steps that `other` has seen, with a proxy fence after them.
     fn fence(&mut self, other: &Self) {
         for (cluster, theirs) in &other.0 {
             let mine = self.0.entry(*cluster).or_default();
@@ -125,7 +125,7 @@ impl Imports {
         self.of.contains_key(&who)
     }
 
-    /// What a thread of cluster `own` releases that knows this.
+    /// The release of a thread of cluster `own` that knows this.
     pub(super) fn export(&self, own: u32, knows: &Knowledge) -> Foreign {
         let mut all = Foreign::default();
         let fenced = knows.fenced(Memory::Global);
@@ -174,7 +174,7 @@ impl Observer<'_> {
         self.imported(mark, self.view.knows().over(), |known| known.knows.over().knows(mark.step))
     }
 
-    /// Whether a proxy fence of global memory lies behind a write of a thread that comes before.
+    /// Whether a proxy fence of global memory comes after a write of a thread that comes before.
     pub(super) fn sees_async(&self, mark: &GlobalAccess) -> bool {
         if mark.author.cluster == self.cluster {
             return self.view.sees_async(mark.step, Memory::Global);

@@ -8,10 +8,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use tma_model::sync::{AccessKind, MemoryScope};
+use tma_model::sync::MemoryScope;
 
 use super::foreign::{Foreign, Observer};
-use super::mark::{Author, GlobalAccess, Manner};
+use super::mark::{Author, GlobalAccess};
 use crate::machine::random::Random;
 
 /// The most stores that are kept of a place. Of older ones no load sees any more, which hardware
@@ -22,7 +22,7 @@ const MOST_STALE: u8 = 8;
 /// The most bytes of a place.
 pub(super) const WIDEST: usize = 16;
 
-/// What was released with a store.
+/// A release that a store makes or hands on.
 #[derive(Clone, Debug)]
 pub(super) struct Release {
     /// The scope of the release, or of the fence before the store.
@@ -103,7 +103,7 @@ pub(super) struct Seen {
     pub(super) is_stale: bool,
 }
 
-/// What an access synchronises with: nothing of a store that it is not morally strong with.
+/// The releases that an access synchronises with: nothing of a store that it is not morally strong with.
 fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
     let of = |mark: &GlobalAccess| {
         let by = mark.author;
@@ -169,7 +169,7 @@ impl History {
         self.stores.back().map(|store| Arc::clone(&store.released)).unwrap_or_default()
     }
 
-    /// What was released with the last store of this thread: its release pattern goes on with each
+    /// The releases of the last store of this thread: its release pattern goes on with each
     /// strong store that it makes here.
     pub(super) fn own_released(&self, author: Author) -> Released {
         let own = |store: &&Store| store.mark.as_ref().is_some_and(|mark| mark.author == author);
@@ -183,9 +183,4 @@ impl History {
         }
         self.stores.push_back(Store { value, mark: Some(mark), released, readers: Vec::new() });
     }
-}
-
-/// The manner of a strong access of a thread.
-pub(super) const fn strong(kind: AccessKind, scope: MemoryScope) -> Manner {
-    Manner::generic(kind, Some(scope))
 }

@@ -79,7 +79,7 @@ pub(in crate::machine) enum Rule {
     ScopeTooNarrow,
     /// Both are strong, but one is a reduction of the async proxy and the other is not.
     MixedProxies,
-    /// They are ordered, but the later one is in the async proxy and no proxy fence lies between.
+    /// They are ordered, but the later one is in the async proxy, and there is no proxy fence between them.
     MissingProxyFence,
 }
 

@@ -22,7 +22,7 @@ const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]
 const FENCE_BEHIND: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block that issues the copy, between \
                             the acquire and the copy";
 
-/// What two accesses are to each other.
+/// Two accesses that break a rule.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Pair {
     pub(in crate::machine) rule: Rule,
@@ -31,7 +31,7 @@ pub(in crate::machine) struct Pair {
     pub(in crate::machine) same_cluster: bool,
 }
 
-/// What the thread of an access did.
+/// The verb for the thread of an access.
 pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
     match (manner.proxy, manner.kind) {
         (Proxy::Async, _) => "issued the copy",

@@ -83,7 +83,7 @@ pub struct Grid {
 struct State {
     table: Table,
     histories: HashMap<u64, History>,
-    /// What the fences of sequential consistency have seen, by scope, cluster and block.
+    /// The steps that fences of sequential consistency have seen, by scope, cluster and block.
     sequential: BTreeMap<(MemoryScope, u32, u32), Foreign>,
 }
 
@@ -117,7 +117,7 @@ struct Pending {
     released: Released,
 }
 
-/// What a fence releases with later strong stores of its thread.
+/// The release that a fence makes with later strong stores of its thread.
 #[derive(Debug)]
 enum FenceRelease {
     Raw(Releases),
@@ -132,9 +132,9 @@ pub(super) struct GlobalAccesses {
     /// Threads of a block.
     threads: u32,
     imports: Imports,
-    /// What each thread's relaxed reads saw.
+    /// The releases that each thread's relaxed reads saw.
     pending: HashMap<ThreadId, Vec<Pending>>,
-    /// What each thread's fences release, by scope.
+    /// The releases of each thread's fences, by scope.
     fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
     random: Random,
     stale_reads: u64,
@@ -217,9 +217,9 @@ impl GlobalAccesses {
         grid.clusters.blocks(author.cluster.into()).get(rank as usize).copied()
     }
 
-    /// Checks accesses to all of `stretches`, each from an address to an end, and records them. The
+    /// Checks an access to all of `stretches`, each from an address to an end, and records them. The
     /// answer is the first conflict.
-    pub(super) fn access_all(
+    pub(super) fn access(
         &mut self,
         mark: &GlobalAccess,
         view: &View,
@@ -228,14 +228,12 @@ impl GlobalAccesses {
         let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
         let mut conflict = None;
         let mut access = |table: &mut Table, (start, end): (u64, u64)| {
-            for piece in pieces(start, end.saturating_sub(start)) {
-                let found = table.access(&piece, mark, &observer);
-                conflict = conflict.or(found);
-            }
+            let found = table.access(start, end.saturating_sub(start), mark, &observer);
+            conflict = conflict.or(found);
         };
         match &mut self.tracking {
             Tracking::Off => {}
-            // What threads read is of no matter to copies.
+            // Copies need no fence behind reads of threads.
             Tracking::Fences(_) if is_read_of_thread(mark) => {}
             Tracking::Fences(table) | Tracking::Own(table) => {
                 stretches.for_each(|stretch| access(table, stretch));
@@ -251,18 +249,6 @@ impl GlobalAccesses {
             }
         }
         conflict
-    }
-
-    /// The same of one access of a thread that is not strong, or of a kernel without a grid.
-    #[inline]
-    pub(super) fn access(
-        &mut self,
-        mark: &GlobalAccess,
-        view: &View,
-        address: u64,
-        len: u64,
-    ) -> Option<GlobalConflict> {
-        self.access_all(mark, view, std::iter::once((address, address.saturating_add(len))))
     }
 
     /// Operation `operation` of a thread has read `stretches`, with this step.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tma_model::sync::{AccessKind, MemoryScope, Order};
 
 use super::foreign::{Foreign, Observer};
-use super::history::{History, Release, Released, WIDEST, add_release, strong};
-use super::mark::{GlobalAccess, GlobalConflict};
+use super::history::{History, Release, Released, WIDEST, add_release};
+use super::mark::{GlobalAccess, GlobalConflict, Manner};
 use super::table::pieces;
 use super::{FenceRelease, GlobalAccesses, Pending, State};
 use crate::machine::index::ThreadId;
@@ -51,7 +51,7 @@ impl State {
         self.histories.get_mut(&address)
     }
 
-    /// What was released to all places that overlap these bytes.
+    /// The releases of all places that overlap these bytes.
     fn released_to(&self, address: u64, len: u32) -> Released {
         let mut all = Released::default();
         for start in self.overlapping(address, len.into()) {
@@ -70,7 +70,7 @@ impl GlobalAccesses {
             step: order.view(access.who).epoch(),
             author: self.author(access.who),
             line: access.line,
-            manner: strong(kind, access.scope),
+            manner: Manner::generic(kind, Some(access.scope)),
         }
     }
 
@@ -89,11 +89,7 @@ impl GlobalAccesses {
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
-        let mut conflict = None;
-        for piece in pieces(access.address, len.into()) {
-            let found = state.table.access(&piece, &mark, &observer);
-            conflict = conflict.or(found);
-        }
+        let conflict = state.table.access(access.address, len.into(), &mark, &observer);
         let seen = state
             .history(access.address, len, global)
             .and_then(|history| history.load(&mark, access.scope, &observer, threads, &mut self.random));
@@ -139,11 +135,7 @@ impl GlobalAccesses {
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let threads = state.table.threads();
-        let mut conflict = None;
-        for piece in pieces(access.address, len.into()) {
-            let found = state.table.access(&piece, &mark, &observer);
-            conflict = conflict.or(found);
-        }
+        let conflict = state.table.access(access.address, len.into(), &mark, &observer);
         let author = mark.author;
         let base = match state.history(access.address, len, global) {
             Some(history) => match &change {
@@ -180,7 +172,7 @@ impl GlobalAccesses {
         conflict
     }
 
-    /// What goes out with a strong write that hands on `base`.
+    /// The releases of a strong write that hands on `base`.
     fn released_by(&mut self, access: Strong, mut base: Released, order: &mut HappensBefore) -> Released {
         let (author, cluster) = (self.author(access.who), self.cluster);
         if let Some(fences) = self.fences.get_mut(&access.who) {
@@ -267,7 +259,7 @@ impl GlobalAccesses {
         for read in &pending {
             self.acquire(who, &read.released, scope, order);
         }
-        // What a wider fence may still acquire stays.
+        // A wider fence may still acquire these.
         if scope < MemoryScope::Device {
             self.pending.insert(who, pending);
         }

@@ -1,4 +1,4 @@
-//! What is remembered of global memory: who last wrote and who has read each piece of it.
+//! The last write and the reads of each piece of global memory.
 //!
 //! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
 //! step each; only where several threads read without order between them is a set of readers kept,
@@ -17,6 +17,8 @@ use crate::machine::memory::IN_FLIGHT;
 
 /// Bytes of a line, as a power of two.
 const LINE_BITS: u32 = 7;
+/// Bytes of a line.
+pub(super) const LINE: usize = 1 << LINE_BITS;
 /// Lines of a page, as a power of two.
 const PAGE_BITS: u32 = 5;
 const LINES: usize = 1 << PAGE_BITS;
@@ -78,8 +80,8 @@ pub(super) struct Line {
     pub(super) shift: u32,
     /// Whether a place of it has a history.
     pub(super) has_history: bool,
-    /// What the cluster has written, where that is kept.
-    pub(super) bytes: Option<Box<[u8; 1 << LINE_BITS]>>,
+    /// The bytes that the cluster has written, where these are kept.
+    pub(super) bytes: Option<Box<[u8; LINE]>>,
 }
 
 /// An access to bytes of one line.
@@ -207,9 +209,26 @@ impl Table {
         lines
     }
 
-    /// Checks an access to a piece against the earlier ones, and records it.
+    /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
+    /// answer is the first conflict.
     #[inline]
     pub(super) fn access(
+        &mut self,
+        address: u64,
+        len: u64,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+    ) -> Option<GlobalConflict> {
+        let mut conflict = None;
+        for piece in pieces(address, len) {
+            let found = self.access_piece(&piece, mark, observer);
+            conflict = conflict.or(found);
+        }
+        conflict
+    }
+
+    #[inline]
+    fn access_piece(
         &mut self,
         piece: &Piece,
         mark: &GlobalAccess,
@@ -280,7 +299,7 @@ impl Table {
         let mut rest = bytes;
         for piece in pieces(address, bytes.len() as u64) {
             let (now, more) = rest.split_at(piece.bytes.len().min(rest.len()));
-            let line = self.line(piece.line).bytes.get_or_insert_with(|| Box::new([0; 1 << LINE_BITS]));
+            let line = self.line(piece.line).bytes.get_or_insert_with(|| Box::new([0; LINE]));
             if let Some(place) = line.get_mut(piece.bytes.start as usize..piece.bytes.end as usize) {
                 place.copy_from_slice(now);
             }
@@ -314,7 +333,7 @@ impl Cell {
         }
         let rule = if observer.follows(&self.write) {
             let crosses = self.write.manner.proxy == Proxy::Generic && mark.manner.proxy == Proxy::Async;
-            // What is replaced need not be seen.
+            // A write that replaces another need not see it.
             let matters = crosses && mark.manner.kind != AccessKind::Write;
             (matters && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
         } else {
