@@ -51,6 +51,8 @@ pub(crate) fn did_you_mean(
 pub(crate) enum Kind {
     Value,
     Function,
+    /// A method of a `Global` or `SharedArray`.
+    Access,
     Type,
     Macro,
 }
@@ -61,6 +63,7 @@ pub(crate) fn elsewhere(name: &str, kind: Kind) -> Option<Suggestion> {
     let table = match kind {
         Kind::Value => VALUES,
         Kind::Function => FUNCTIONS,
+        Kind::Access => ACCESSES,
         Kind::Type => TYPES,
         Kind::Macro => MACROS,
     };
@@ -221,6 +224,26 @@ const FUNCTIONS: Table = &[
     (
         &["drop", "Some", "Ok", "Err", "Box", "Vec", "String"],
         Ours::Instead("its values are scalars, register arrays and handles"),
+    ),
+];
+
+const ACCESSES: Table = &[
+    (&["fetch_sub", "atomic_sub"], Ours::Instead("write `fetch_add` of the negated value")),
+    (&["fetch_inc", "atomic_inc", "fetch_increment"], Ours::Instead("write `fetch_add` of 1")),
+    (&["fetch_dec", "atomic_dec"], Ours::Instead("write `fetch_add` of -1, or of `u32::MAX`")),
+    (
+        &["fetch_nand", "fetch_update", "fetch_mul"],
+        Ours::Instead("write a loop that tries `compare_exchange` until it returns what was read"),
+    ),
+    (
+        &["compare_exchange_weak", "compare_and_swap", "cas"],
+        Ours::Is("`compare_exchange(i, current, new, order, scope)`"),
+    ),
+    (&["exchange"], Ours::Is("`swap(i, value, order, scope)`")),
+    (&["read_volatile", "load_volatile", "volatile_load"], Ours::Is("`load(i, Order::Relaxed, scope)`")),
+    (
+        &["write_volatile", "store_volatile", "volatile_store"],
+        Ours::Is("`store(i, value, Order::Relaxed, scope)`"),
     ),
 ];
 

@@ -17,13 +17,42 @@ pub(crate) enum Atomic {
     SharedScope { word: Word, found: MemoryScope },
 }
 
+/// What to write where an access is not for elements of a type.
+fn instead(word: &Word, element: Scalar) -> &'static str {
+    match element {
+        Scalar::F32 | Scalar::F64 if matches!(word.as_ref(), "fetch_min" | "fetch_max") => {
+            "write a loop that tries `compare_exchange` until it returns what was read, or, where no number is \
+             negative, use the same word on integers: `to_bits()` keeps the order"
+        }
+        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize | Scalar::F32 | Scalar::F64 => {
+            "write a loop that tries `compare_exchange` until it returns what was read"
+        }
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::F16
+        | Scalar::Bf16
+        | Scalar::Tf32
+        | Scalar::E4m3
+        | Scalar::E5m2 => {
+            "use elements of 32 bits, and where the word is not for these a loop that tries `compare_exchange` \
+             until it returns what was read"
+        }
+    }
+}
+
 impl Atomic {
     pub(super) fn text(&self) -> Text {
         match self {
             Self::Element { word, element, takes } => {
                 let takes: Vec<_> = takes.iter().map(|scalar| scalar.name()).collect();
-                Text::new(Code::ElementType, format!("there is no `{word}` on `{element}`"))
-                    .help(format!("it is for {}", takes.join(", ")))
+                Text::new(Code::ElementType, format!("there is no `{word}` on `{element}`")).help(format!(
+                    "it is for {}: {}",
+                    takes.join(", "),
+                    instead(word, *element)
+                ))
             }
             Self::Order { word, found, takes } => {
                 let rule = if takes.contains(&Order::Acquire) {

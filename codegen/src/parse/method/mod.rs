@@ -298,9 +298,11 @@ impl Cx<'_> {
             return self.no_tiles(name, span);
         }
         let known = self.suggested_methods(ty);
-        let is_number = matches!(ty, Type::Scalar(_) | Type::Infer(_));
-        let of_others = is_number.then(|| elsewhere(name, Kind::Function)).flatten();
-        let suggestion = did_you_mean(name, &known).or(of_others);
+        let others = |is_meant: bool, kind| is_meant.then(|| elsewhere(name, kind)).flatten();
+        // `fetch_sub` is near to `fetch_add`, and is another operation.
+        let suggestion = others(matches!(ty.local(), Type::Global(_) | Type::SharedArray(..)), Kind::Access)
+            .or_else(|| did_you_mean(name, &known))
+            .or_else(|| others(matches!(ty, Type::Scalar(_) | Type::Infer(_)), Kind::Function));
         let (of, name) = (self.infer.partial(ty), name.to_owned());
         self.error(Name::Method { of, name, suggestion, known }, at);
         Expr::error(span)
