@@ -39,6 +39,26 @@ pub fn sum_by_last(values: Global<f32>, parts: Global<f32>, finished: Global<u32
     }
 }
 
+/// Every block writes its number to one element.
+#[tma_kernel(threads = 32)]
+pub fn one_element(out: Global<u32>) {
+    if thread_idx().x == 0 {
+        out.set(0, block_idx().x);
+    }
+}
+
+#[test]
+fn plain_writes_of_blocks_race_where_that_is_asked() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    let mut out = device.zeros([1])?;
+    one_element::launch(&device, 2, &mut out)?;
+    let device = Device::simulator().all_global_races(true);
+    let mut out = device.zeros([1])?;
+    let error = one_element::launch(&device, 2, &mut out).expect_err("both write the element");
+    assert!(error.to_string().contains("race"), "{error}");
+    Ok(())
+}
+
 #[test]
 fn the_last_block_adds_up() -> anyhow::Result<()> {
     const BLOCKS: usize = 37;

@@ -59,6 +59,24 @@ impl Device {
         self
     }
 
+    /// Sets whether a simulated device looks for races in global memory in all kernels, and not only
+    /// in those whose blocks communicate by accesses with an order and a scope. It then also finds
+    /// blocks that write the same elements, or read what others write. Kernels take 1.5 to 1.8
+    /// times as long. No effect on a GPU.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// let device = Device::simulator().seed(3).all_global_races(true);
+    /// # assert_eq!(device.name(), "ptx-sim");
+    /// ```
+    pub fn all_global_races(self, all: bool) -> Self {
+        if let Backend::Sim(context) = &self.backend {
+            context.set_all_global_races(all);
+        }
+        self
+    }
+
     /// Calls `watch` with a report of each launch on a simulated device from now on: findings,
     /// counts of instructions, copies and bank conflicts, and the first `trace_events` events of
     /// the timeline ([`ptx_sim::Report`]). No effect on a GPU. `watch` may use the device; its own

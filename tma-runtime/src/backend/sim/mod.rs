@@ -12,7 +12,7 @@ mod speed;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
@@ -44,6 +44,7 @@ pub(crate) struct Context {
     instruction_limit: AtomicU64,
     block_limit: AtomicU64,
     host_threads: AtomicUsize,
+    all_global_races: AtomicBool,
     instructions: AtomicU64,
     hooks: Hooks,
 }
@@ -85,6 +86,7 @@ impl Context {
             instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
             block_limit: AtomicU64::new(LaunchConfig::default().block_limit),
             host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
+            all_global_races: AtomicBool::new(false),
             instructions: AtomicU64::new(0),
             hooks: Hooks::default(),
         }
@@ -118,6 +120,10 @@ impl Context {
 
     pub(crate) fn set_block_limit(&self, blocks: u64) {
         self.block_limit.store(blocks, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_all_global_races(&self, all: bool) {
+        self.all_global_races.store(all, Ordering::Relaxed);
     }
 
     pub(crate) fn set_host_threads(&self, threads: usize) {
@@ -212,6 +218,11 @@ impl Context {
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
         speed::tell_if_slow();
         let watch = self.hooks.watch();
+        let default = LaunchConfig::default();
+        let global_order = match self.all_global_races.load(Ordering::Relaxed) {
+            true => ptx_sim::GlobalOrder::Always,
+            false => default.checks.global_order,
+        };
         let config = LaunchConfig {
             grid: shape.grid,
             block: spec.threads,
@@ -224,7 +235,8 @@ impl Context {
             host_threads: self.host_threads.load(Ordering::Relaxed),
             profile: watch.is_some(),
             trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
-            ..LaunchConfig::default()
+            checks: ptx_sim::Checks { global_order, ..default.checks },
+            ..default
         };
         let kernel = spec.name;
         let refused = |error| match error {
