@@ -45,7 +45,7 @@ pub enum Simulator {
         seed: u64,
         /// The lines.
         lines: Vec<usize>,
-        /// Whether it is about global memory, whose order the compiler does not judge.
+        /// Whether it is about global memory.
         is_global: bool,
     },
     /// It computes what it should not.
@@ -114,7 +114,13 @@ pub fn is_of_protocol(kind: FindingKind) -> bool {
 impl Judged {
     /// Whether the simulator finds that it breaks a rule of the protocol.
     pub fn is_wrong(&self) -> bool {
-        matches!(self.simulator, Simulator::Found { kind, is_global: false, .. } if is_of_protocol(kind))
+        matches!(self.simulator, Simulator::Found { kind, .. } if is_of_protocol(kind))
+    }
+
+    /// Whether what the simulator finds is about global memory: of the order of blocks the compiler
+    /// decides little.
+    pub fn is_of_global_memory(&self) -> bool {
+        matches!(self.simulator, Simulator::Found { is_global: true, .. })
     }
 
     /// Whether a refusal names the line that was changed, or one that the simulator names.

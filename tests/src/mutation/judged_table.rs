@@ -86,11 +86,6 @@ fn reason(judged: &Judged) -> String {
         return format!("not decided: {why}");
     }
     match &judged.simulator {
-        Simulator::Found { kind, is_global: true, .. } => {
-            format!(
-                "the simulator finds it ({kind}) in global memory, whose order the compiler does not judge"
-            )
-        }
         Simulator::Found { kind, .. } if !is_of_protocol(*kind) => {
             format!(
                 "the simulator finds it ({kind}): bounds, values and registers are no matter of the protocol"

@@ -39,8 +39,12 @@ pub enum Change {
     BytesRaised,
     /// 16 bytes fewer were expected.
     BytesLowered,
-    /// An arrival or a wait that orders the threads of the cluster orders those of its block only.
+    /// An arrival, a wait, an access or a fence orders the threads of its block only.
     ScopeNarrowed,
+    /// An access that acquires or releases, or does both, orders nothing.
+    OrderDropped,
+    /// An access with an order and a scope has none.
+    MadePlain,
     /// A wait for a phase was not made: it counts as over at once.
     WaitRemoved,
     /// A wait for a phase was tried once, and its answer not heeded.
@@ -81,6 +85,8 @@ impl fmt::Display for Change {
             Self::BytesRaised => "expect_tx + 16",
             Self::BytesLowered => "expect_tx - 16",
             Self::ScopeNarrowed => "scope narrowed",
+            Self::OrderDropped => "order dropped",
+            Self::MadePlain => "made plain",
             Self::WaitRemoved => "wait removed",
             Self::TriedOnce => "try_wait tried once",
             Self::PhaseFlipped => "phase flipped",
@@ -158,7 +164,12 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
         return removed(C::InitFenceRemoved);
     }
     if of.is("fence") || of.is("membar") {
-        return removed(C::FenceRemoved);
+        let mut changes = removed(C::FenceRemoved);
+        changes.extend(narrowed(of));
+        return changes;
+    }
+    if of.is("ld") || of.is("st") || of.is("atom") || of.is("red") {
+        return weakened(of);
     }
     if of.is("mbarrier.init") {
         let mut changes = removed(C::InitRemoved);
@@ -234,11 +245,38 @@ fn tried_once(of: &Instruction<'_>, next: Option<&Instruction<'_>>) -> Option<(C
     Some((Change::TriedOnce, format!("{} setp.eq.u32 {done}, 0, 0;", of.text())))
 }
 
-/// An operation on an mbarrier without its order and scope, which are then those of the block.
+/// An operation that orders threads of the cluster, device or system, for those of its block alone.
 fn narrowed(of: &Instruction<'_>) -> Option<(Change, String)> {
-    let opcode = of.opcode.replace(".release.cluster", "").replace(".acquire.cluster", "");
-    let text = || Instruction { opcode: &opcode, ..of.clone() }.text();
-    (opcode != of.opcode).then(|| (Change::ScopeNarrowed, text()))
+    let opcode = [".cluster", ".gpu", ".sys"].into_iter().find_map(|scope| {
+        ORDERS.into_iter().find_map(|order| replaced(of, &format!("{order}{scope}"), &format!("{order}.cta")))
+    })?;
+    Some((Change::ScopeNarrowed, Instruction { opcode: &opcode, ..of.clone() }.text()))
+}
+
+/// The orders of accesses and fences, as they are written before a scope.
+const ORDERS: [&str; 4] = [".relaxed", ".acquire", ".release", ".acq_rel"];
+
+/// The opcode with some of its modifiers replaced by others, if it has them.
+fn replaced(of: &Instruction<'_>, modifiers: &str, by: &str) -> Option<String> {
+    let (before, after) = of.opcode.split_once(modifiers)?;
+    (after.is_empty() || after.starts_with('.')).then(|| format!("{before}{by}{after}"))
+}
+
+/// An access with an order and a scope: with a narrower scope, with no order, and with neither.
+fn weakened(of: &Instruction<'_>) -> Vec<(Change, String)> {
+    let Some(order) = ORDERS.into_iter().find(|order| of.has(&order[1..])) else { return vec![] };
+    let dropped = replaced(of, order, ".relaxed").filter(|_| order != ".relaxed");
+    let is_plain = of.is("ld") || of.is("st");
+    let plain = [".cta", ".cluster", ".gpu", ".sys"]
+        .into_iter()
+        .find_map(|scope| replaced(of, &format!("{order}{scope}"), ""))
+        .filter(|_| is_plain);
+    let with = |change, opcode: String| (change, Instruction { opcode: &opcode, ..of.clone() }.text());
+    narrowed(of)
+        .into_iter()
+        .chain(dropped.map(|opcode| with(Change::OrderDropped, opcode)))
+        .chain(plain.map(|opcode| with(Change::MadePlain, opcode)))
+        .collect()
 }
 
 fn bytes(of: &Instruction<'_>) -> Vec<(Change, String)> {
@@ -332,12 +370,29 @@ mod tests {
     #[test]
     fn the_scope_of_the_cluster_is_narrowed() {
         let all = changed("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];");
-        let narrowed = "mbarrier.arrive.shared::cluster.b64 _, [%r1];".to_owned();
+        let narrowed = "mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r1];".to_owned();
         assert_eq!(all.last(), Some(&(Change::ScopeNarrowed, narrowed)));
         let all = changed("mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r1], %r2;");
-        let narrowed = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r1], %r2;".to_owned();
+        let narrowed = "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p1, [%r1], %r2;".to_owned();
         assert_eq!(all.last(), Some(&(Change::ScopeNarrowed, narrowed)));
         assert!(!kinds("mbarrier.arrive.shared::cluster.b64 _, [%r1];").contains(&Change::ScopeNarrowed));
+    }
+
+    #[test]
+    fn an_access_with_an_order_is_weakened() {
+        use Change::*;
+        let all = changed("ld.acquire.gpu.global.b32 %r1, [%rd1];");
+        let now = |change, opcode: &str| (change, format!("{opcode} %r1, [%rd1];"));
+        let weaker = [
+            now(ScopeNarrowed, "ld.acquire.cta.global.b32"),
+            now(OrderDropped, "ld.relaxed.gpu.global.b32"),
+            now(MadePlain, "ld.global.b32"),
+        ];
+        assert_eq!(all, weaker);
+        assert_eq!(kinds("st.relaxed.cta.shared.b32 [%r1], %r2;"), [MadePlain]);
+        assert_eq!(kinds("atom.acq_rel.sys.global.add.u32 %r1, [%rd1], 1;"), [ScopeNarrowed, OrderDropped]);
+        assert_eq!(kinds("red.relaxed.gpu.global.add.u32 [%rd1], 1;"), [ScopeNarrowed]);
+        assert_eq!(kinds("fence.acq_rel.gpu;"), [FenceRemoved, ScopeNarrowed]);
     }
 
     #[test]

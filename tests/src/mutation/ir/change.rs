@@ -3,9 +3,10 @@
 use std::fmt;
 
 use tma_codegen::ir::{
-    BarrierOp, BinaryOp, Const, CopyKind, Expr, ExprKind, Scalar, Stmt, StmtId, StmtKind, Type, UnaryOp,
-    visit,
+    Atomic, AtomicAccess, AtomicPlace, BarrierOp, BinaryOp, Block, Const, CopyKind, Expr, ExprKind,
+    MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Type, UnaryOp, visit,
 };
+use tma_model::limits::WARP_THREADS;
 
 /// A change of one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,14 @@ pub enum Change {
     Ahead,
     /// The next stage was used.
     NextStage,
+    /// An access acquired or released nothing.
+    Relaxed,
+    /// An access had the next narrower scope.
+    Narrowed,
+    /// An access had no order and no scope.
+    Plain,
+    /// Only the first half of the warp came to it.
+    HalfWarp,
     /// A condition was negated.
     Negated,
     /// A comparison included its bound, or no longer did.
@@ -47,6 +56,10 @@ impl fmt::Display for Change {
             Self::Stuck => f.write_str("parity always 0"),
             Self::Ahead => f.write_str("parity of the next"),
             Self::NextStage => f.write_str("next stage"),
+            Self::Relaxed => f.write_str("relaxed"),
+            Self::Narrowed => f.write_str("scope narrowed"),
+            Self::Plain => f.write_str("made plain"),
+            Self::HalfWarp => f.write_str("half of the warp"),
             Self::Negated => f.write_str("negated"),
             Self::Bound => f.write_str("bound moved"),
             Self::Earlier => f.write_str("one statement earlier"),
@@ -86,6 +99,35 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
                 visit::within_mut(operand, &mut next_stage);
             }
         }
+        Change::Relaxed | Change::Narrowed => {
+            if let StmtKind::Atomic(atomic) = &mut stmts[index].kind {
+                match narrower(atomic.scope) {
+                    Some(scope) if change == Change::Narrowed => atomic.scope = scope,
+                    Some(_) | None => atomic.order = Order::Relaxed,
+                }
+            }
+        }
+        Change::Plain => {
+            if let StmtKind::Atomic(atomic) = &stmts[index].kind
+                && let Some(plain) = plain(atomic)
+            {
+                stmts[index].kind = plain;
+            }
+        }
+        Change::HalfWarp => {
+            let span = stmts[index].origin.span;
+            let lane =
+                Expr { kind: ExprKind::Special(Special::LaneIdx), ty: Type::Scalar(Scalar::U32), span };
+            let half = Expr::constant(Const::Int(i128::from(WARP_THREADS / 2)), Scalar::U32, span);
+            let condition = Expr {
+                kind: ExprKind::Binary(BinaryOp::Lt, Box::new(lane), Box::new(half)),
+                ty: Type::Scalar(Scalar::Bool),
+                span,
+            };
+            let inside = Stmt { id: fresh, ..stmts[index].clone() };
+            let (then, otherwise) = (Block { stmts: vec![inside] }, Block { stmts: vec![] });
+            stmts[index].kind = StmtKind::If { condition, then, otherwise };
+        }
         Change::Negated => {
             if let Some(condition) = condition_mut(&mut stmts[index].kind) {
                 let old = condition.clone();
@@ -99,6 +141,37 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
                 move_bound(condition);
             }
         }
+    }
+}
+
+/// The next narrower scope.
+pub(super) fn narrower(scope: MemoryScope) -> Option<MemoryScope> {
+    let wider = MemoryScope::ALL.into_iter().position(|other| other == scope)?;
+    Some(MemoryScope::ALL[wider.checked_sub(1)?])
+}
+
+/// A load or a store without an order and a scope.
+pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
+    let index = atomic.index.clone();
+    match (&atomic.access, &atomic.place) {
+        (AtomicAccess::Load { dest }, AtomicPlace::Global(global)) => {
+            Some(StmtKind::GlobalGet { dest: *dest, global: *global, index })
+        }
+        (AtomicAccess::Load { dest }, AtomicPlace::Shared(array)) => {
+            Some(StmtKind::SharedGet { dest: *dest, array: array.clone(), index })
+        }
+        (AtomicAccess::Store { value }, AtomicPlace::Global(global)) => {
+            Some(StmtKind::GlobalSet { global: *global, index, value: value.clone() })
+        }
+        (AtomicAccess::Store { value }, AtomicPlace::Shared(array)) => {
+            Some(StmtKind::SharedSet { array: array.clone(), index, value: value.clone() })
+        }
+        (
+            AtomicAccess::Update { .. }
+            | AtomicAccess::CompareExchange { .. }
+            | AtomicAccess::AddVector { .. },
+            _,
+        ) => None,
     }
 }
 

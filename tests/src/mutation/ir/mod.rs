@@ -5,7 +5,9 @@
 
 mod change;
 
-use tma_codegen::ir::{BarrierOp, Block, Const, Expr, ExprKind, Kernel, Span, Stmt, StmtId, StmtKind, visit};
+use tma_codegen::ir::{
+    BarrierOp, Block, Const, Expr, ExprKind, Kernel, Order, Span, Stmt, StmtId, StmtKind, Sync, visit,
+};
 
 pub use change::Change;
 
@@ -73,6 +75,8 @@ pub fn step(kind: &StmtKind) -> Option<&'static str> {
         StmtKind::BulkWaitGroup { .. } => "wait for stores",
         StmtKind::MmaWait { .. } => "wait for a multiplication",
         StmtKind::SetMaxRegisters { .. } => "registers",
+        StmtKind::Atomic(_) => "strong access",
+        StmtKind::Warp { .. } => "operation of a warp",
         StmtKind::Barrier { op, .. } => match op {
             BarrierOp::Init { .. } => "init",
             BarrierOp::Invalidate => "invalidation",
@@ -150,6 +154,14 @@ fn of_step(kind: &StmtKind) -> Vec<Change> {
             BarrierOp::ArriveToken { .. } => vec![Change::Twice],
         },
         StmtKind::BulkWaitGroup { .. } => vec![Change::Removed, Change::MorePending],
+        StmtKind::Sync(Sync::Warp) => vec![Change::Removed, Change::HalfWarp],
+        StmtKind::Warp { .. } => vec![Change::HalfWarp],
+        StmtKind::Atomic(atomic) => {
+            let relaxed = (atomic.order != Order::Relaxed).then_some(Change::Relaxed);
+            let narrowed = change::narrower(atomic.scope).map(|_| Change::Narrowed);
+            let plain = change::plain(atomic).map(|_| Change::Plain);
+            relaxed.into_iter().chain(narrowed).chain(plain).collect()
+        }
         _ => vec![Change::Removed],
     }
 }
@@ -165,7 +177,8 @@ fn gives_value(kind: &StmtKind) -> bool {
                 | BarrierOp::TryWait { .. }
                 | BarrierOp::TryWaitFor { .. },
             ..
-        }
+        } | StmtKind::Atomic(_)
+            | StmtKind::Warp { .. }
     )
 }
 
