@@ -251,6 +251,8 @@ codes! {
     PartedMeeting = "TMA0712",
     /// A loop that waits for memory that is read plainly.
     PlainPoll = "TMA0713",
+    /// Blocks that access the same global memory, and nothing orders them.
+    UnorderedBlocks = "TMA0714",
     /// An exception from the protocol's rules for which no reason is given.
     TrustedReason = "TMA0720",
 

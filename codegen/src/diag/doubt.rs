@@ -47,7 +47,7 @@ pub enum Why {
     Grid,
     /// Which lane `elect_one` picks makes a difference that was not followed.
     Elected,
-    /// Accesses to global memory by threads and copies that nothing orders.
+    /// Accesses to global memory that nothing orders.
     Global,
     /// A loop that ends when another thread has written something.
     Waits,
@@ -88,14 +88,14 @@ impl fmt::Display for Why {
             }
             Self::Cluster => "a cluster of more blocks than are followed",
             Self::Atomics => {
-                "what orders these accesses may be an `Order::Acquire` of the kernel, which is not followed"
+                "nothing orders these accesses but, it may be, flags or fences, which are not followed"
             }
             Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
             Self::Round => "nothing orders this arrival after the barrier's last round: it may count in either",
             Self::Undefined => "PTX does not define what happens here",
             Self::Grid => "whether a block comes to this meeting of the grid depends on its place or on data",
             Self::Elected => "it matters here which lane `elect_one` picks",
-            Self::Global => "threads and copies access the same global memory, and nothing orders this",
+            Self::Global => "nothing orders accesses to the same global memory",
             Self::Waits => "this waits for what another thread writes, which is not followed",
             Self::Blocks => {
                 "other blocks may write this memory, and what orders blocks is not followed but for `sync_grid`"

@@ -10,6 +10,7 @@ mod mutants;
 mod operators;
 mod right;
 mod sound;
+mod statements;
 mod tree;
 mod unproved;
 mod wrong;

@@ -158,3 +158,112 @@ fn a_race_for_an_element_that_several_threads_have_read() {
     assert!(matches!(apart, Verdict::Proved), "{apart:?}");
     assert!(matches!(together, Verdict::Broken(_)), "{together:?}");
 }
+
+/// Blocks that come to another meeting of the grid by their place alone: the launch has two of them.
+#[test]
+fn blocks_that_meet_the_grid_otherwise_are_refused() {
+    let of = |body: &str| {
+        let kernel = "#[tma_kernel(threads = 32)] fn k(c: Global<u32>, d: Global<u32>, n: u32)";
+        verdict(&format!("{kernel} {{ {body} }}"))
+    };
+    for body in [
+        "if block_idx().x == 0 { sync_grid(c); }",
+        "if block_idx().x == 1 { return; } sync_grid(c);",
+        "sync_grid(c); if block_idx().x % 2 == 1 { sync_grid(c); }",
+        "if block_idx().y % 2 == 0 { sync_grid(c); } else { sync_grid(d); }",
+        "if block_idx().x + 1 == grid_dim().x { sync_grid(c); }",
+        "for turn in 0..n { if block_idx().x == 0 { sync_grid(c); } }",
+    ] {
+        let Verdict::Broken(diagnostic) = of(body) else { panic!("{body}: {:?}", of(body)) };
+        assert_eq!(diagnostic.code(), Code::Deadlock, "{body}");
+    }
+    // A host may launch as many blocks as it says.
+    for body in
+        ["if block_idx().x < n { sync_grid(c); }", "if block_idx().x < grid_dim().x { sync_grid(c); }"]
+    {
+        assert!(matches!(of(body), Verdict::NotDecided(_)), "{body}: {:?}", of(body));
+    }
+    let both = "if block_idx().x == 0 { sync_grid(c); } else { sync_grid(c); }";
+    assert!(!matches!(of(both), Verdict::Broken(_)), "{:?}", of(both));
+}
+
+/// Blocks that communicate, and what orders them, or does not.
+#[test]
+fn blocks_whose_accesses_nothing_orders_are_refused() {
+    let of = |body: &str| {
+        verdict(&format!(
+            "#[tma_kernel(threads = 32)]
+            fn k(data: Global<u32>, flag: Global<u32>, out: Global<u32>) {{
+                let is_last: SharedArray<bool, 1> = shared();
+                let t = thread_idx().x;
+                {body}
+            }}"
+        ))
+    };
+    let message = |store: &str, load: &str| {
+        format!(
+            "if block_idx().x == 0 {{ data.set(t, 7); sync_warp(); if t == 0 {{ {store} }} }}
+            else {{ {load} out.set(t, data.get(t)); }}"
+        )
+    };
+    let last = |count: &str| {
+        format!(
+            "data.set(block_idx().x * 32 + t, t);
+            sync_warp();
+            if t == 0 {{ let before = {count}; is_last.set(0, before == grid_dim().x - 1); }}
+            sync_warp();
+            if is_last.get(0) {{
+                let mut sum = 0;
+                for block in 0..grid_dim().x {{ sum += data.get(block * 32 + t); }}
+                out.set(t, sum);
+            }}"
+        )
+    };
+    let (store, load) = ("flag.store(0, 1, Order::", "while flag.load(0, Order::");
+    let counted = |order: &str| format!("flag.fetch_add(0, 1, Order::{order})");
+    let (device, until) = ("Scope::Device);", "Scope::Device) == 0 {}");
+    let wrong = [
+        message(&format!("{store}Relaxed, {device}"), &format!("{load}Acquire, {until}")),
+        message(&format!("{store}Release, {device}"), &format!("{load}Relaxed, {until}")),
+        message(&format!("{store}Relaxed, {device}"), &format!("{load}Relaxed, {until}")),
+        message(&format!("{store}Release, Scope::Block);"), &format!("{load}Acquire, {until}")),
+        message(&format!("{store}Release, Scope::Cluster);"), &format!("{load}Acquire, {until}")),
+        message(&format!("{store}Release, {device}"), &format!("{load}Acquire, Scope::Block) == 0 {{}}")),
+        message("", ""),
+        last(&counted("Relaxed, Scope::Device")),
+        last(&counted("Release, Scope::Device")),
+        last(&counted("Acquire, Scope::Device")),
+        last(&counted("AcqRel, Scope::Block")),
+        "if t == 0 {
+            data.set(block_idx().x, 1);
+            if flag.fetch_add(0, 1, Order::Relaxed, Scope::Device) + 1 == grid_dim().x {
+                for i in 0..grid_dim().x { out.set(i, data.get(i)); }
+            }
+        }"
+        .to_owned(),
+    ];
+    for body in &wrong {
+        let Verdict::Broken(diagnostic) = of(body) else { panic!("{body}: {:?}", of(body)) };
+        assert_eq!(diagnostic.code(), Code::UnorderedBlocks, "{body}");
+    }
+    let right = [
+        message(&format!("{store}Release, {device}"), &format!("{load}Acquire, {until}")),
+        message(&format!("fence(); {store}Relaxed, {device}"), &format!("{load}Relaxed, {until} fence();")),
+        message(&format!("{store}Release, Scope::System);"), &format!("{load}Acquire, {until}")),
+        "if block_idx().x == 0 { data.set(t, 7); } sync_grid(flag); if block_idx().x == 0 {} else { out.set(t, data.get(t)); }".to_owned(),
+        // The halves of a slice, of which each block reads what the host has written.
+        "if block_idx().x == 0 { data.set(t, 7); } else { out.set(t, data.get(t + 32)); }".to_owned(),
+        "if block_idx().x == 0 { if t < 16 { data.set(t, 7); } } else { if t >= 16 { out.set(t, data.get(t)); } }".to_owned(),
+        "data.set(block_idx().x * 32 + t, data.get(block_idx().x * 32 + t) + 1);".to_owned(),
+        last(&counted("AcqRel, Scope::Device")),
+        last(&format!("{{ fence(); let before = {}; fence(); before }}", counted("Relaxed, Scope::Device"))),
+        // Tickets, and the first block: neither waits for others.
+        "let tile = flag.fetch_add(0, 1, Order::Relaxed, Scope::Device); if tile < 64 { data.set(tile, out.get(tile)); }".to_owned(),
+        "data.set(block_idx().x * 32 + t, 1);
+        if flag.fetch_add(0, 1, Order::Relaxed, Scope::Device) == 0 { out.set(0, data.get(4096)); }"
+            .to_owned(),
+    ];
+    for body in &right {
+        assert!(!matches!(of(body), Verdict::Broken(_)), "{body}: {:?}", of(body));
+    }
+}

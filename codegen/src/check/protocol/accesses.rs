@@ -32,7 +32,8 @@ impl Run<'_, '_> {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Unwritten, span });
         }
-        if !reads && record.region.overlaps_itself(record.threads) {
+        // Nothing need order strong accesses.
+        if !reads && !access.strong && record.region.overlaps_itself(record.threads) {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Together, span });
         }

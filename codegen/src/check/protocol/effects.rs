@@ -8,12 +8,11 @@ use super::finding::{Act, Detail, Found, Party, Rule, Why};
 use super::lanes::Lanes;
 use super::memory::Site;
 use super::memory::global::Whereabouts;
-use super::memory::region::{Region, element_offsets};
+use super::memory::region::Region;
 use super::run::{Flow, Run, Step, Stop};
 use super::state::{Agent, Together};
 use super::term::Symbol;
 use super::value::Value;
-use crate::check::layout;
 use crate::ir::{
     Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
 };
@@ -62,8 +61,8 @@ impl<'k> Run<'_, 'k> {
                 return Ok(self.wait_for_multiplications(stmt.id, *accumulator));
             }
             StmtKind::StoreAccumulator { tile, .. } => self.store_accumulator(stmt, tile)?,
-            StmtKind::LoadFragment(load) => return self.part_of_tile(stmt, &load.from.tile, READ),
-            StmtKind::StoreWarp(store) => return self.part_of_tile(stmt, &store.tile, WRITE),
+            StmtKind::LoadFragment(load) => return self.load_of_warps(stmt, &load.from.tile),
+            StmtKind::StoreWarp(store) => return self.store_of_warps(stmt, store),
             StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => {
                 return self.come_together(stmt, Together::At(stmt.id), Why::Undefined);
             }
@@ -82,7 +81,7 @@ impl<'k> Run<'_, 'k> {
                 if self.input.code.slice.is_accessed(*counter) {
                     self.doubt(Why::Grid, stmt.origin.span);
                 }
-                return self.meet_grid(stmt.id);
+                return self.meet_grid(stmt.id, *counter);
             }
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
@@ -201,7 +200,7 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// Where in shared memory the threads of the group access, by block.
-    fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
+    pub(super) fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
         let Value::Place(place) = self.value(expr) else {
             return Err(self.unknown(Why::Address, expr.span));
         };
@@ -219,33 +218,8 @@ impl<'k> Run<'_, 'k> {
         self.budget.take_steps(cost)
     }
 
-    fn tile_access(
-        &mut self,
-        stmt: &Stmt,
-        (tile, at): (&Expr, &[Expr]),
-        vector: u32,
-        access: Access,
-    ) -> Step {
-        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
-        let (block, base) = self.places(tile)?;
-        self.visit(stmt.id, block)?;
-        self.charge()?;
-        let coordinates: Option<Vec<_>> = at.iter().map(|at| self.indices(at)).collect();
-        let offsets = coordinates.and_then(|all| element_offsets(ty, &all));
-        let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset)))
-        {
-            Some(at) => Region::Each(at, vector * ty.element.bytes()),
-            None => {
-                let base = self.uniform(&base)?;
-                Region::Some(base..base + bytes_of(ty.shared_bytes()))
-            }
-        };
-        self.note_banks(stmt.id, block, &region);
-        self.touch(stmt.id, block, (access, region), None)
-    }
-
     /// The known numbers that an index is.
-    fn indices(&mut self, index: &Expr) -> Option<Lanes<u32>> {
+    pub(super) fn indices(&mut self, index: &Expr) -> Option<Lanes<u32>> {
         self.numbers(index)?.map(|term| u32::try_from(self.terms.int(term)?).ok())
     }
 
@@ -321,28 +295,6 @@ impl<'k> Run<'_, 'k> {
             (Some(_), None) | (None, Some(_) | None) => numbers.retain(|at, _| !hull.contains(at)),
         }
         Ok(())
-    }
-
-    /// A whole warpgroup stores an accumulator, each thread its own elements.
-    fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
-        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
-        let (block, at) = self.address(tile)?;
-        let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
-        let rows = ty.extents.first().copied().unwrap_or(0);
-        let region = Region::Shared { range, rows, warpgroup: self.warpgroup() };
-        self.touch(stmt.id, block, (WRITE, region), None)
-    }
-
-    /// A warp loads or stores some of a tile.
-    fn part_of_tile(&mut self, stmt: &Stmt, tile: &Expr, access: Access) -> Step<Flow> {
-        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
-            return Ok(Flow::Blocked);
-        }
-        let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
-        let (block, at) = self.address(tile)?;
-        let range = at..at + bytes_of(ty.shared_bytes());
-        self.touch(stmt.id, block, (access, Region::Some(range)), None)?;
-        Ok(Flow::Next)
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {

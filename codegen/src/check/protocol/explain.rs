@@ -39,7 +39,8 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
     let subject = match found.detail {
         Detail::Barrier { at, .. } | Detail::Memory { at, .. } => name_at(input, at),
         Detail::Global(param) => {
-            Some(Subject { name: kernel.param(param).name.clone(), stage: None, part: None })
+            let name = kernel.param(param).name.clone();
+            Some(Subject { name, is_global: true, stage: None, part: None })
         }
         Detail::Nothing => None,
     };
@@ -60,7 +61,8 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
     let groups = input.groups.len();
     let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
     let is_picked = |thread: u32| thread % WARP_THREADS == input.elected(thread / WARP_THREADS);
-    let elected = matches!(threads.as_slice(), [thread] if is_picked(*thread))
+    let elected = !threads.is_empty()
+        && threads.iter().all(|thread| is_picked(*thread))
         && input
             .code
             .steps()
@@ -108,7 +110,7 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
         _ => RingPart::Tile,
     });
     let name = ring.map_or(&var.name, |ring| &ring.name).clone();
-    Some(Subject { name, stage, part })
+    Some(Subject { name, is_global: false, stage, part })
 }
 
 /// The launch that shows it: what the kernel depends on, with numbers.

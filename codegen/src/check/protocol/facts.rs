@@ -60,8 +60,9 @@ impl Decided {
     }
 }
 
-/// `x < y` as a comparison of `x + c`, and one of `y + c`, where these do not wrap.
-fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 2] {
+/// `x + c < y + d` as comparisons of `x + c`, of `y + d`, and of `x + (c - d)` with `y`, where these
+/// sums do not wrap.
+fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 3] {
     let whole = |term: Term| {
         let (inner, number) = parted(terms, term);
         let most = terms.scalar(term).integer_range().map_or(0, |(_, most)| most);
@@ -72,6 +73,7 @@ fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i1
     [
         (Compared { sum, other: b, sum_is_less: true }, number),
         (Compared { sum: other_sum, other: a, sum_is_less: false }, other_number),
+        (Compared { sum, other: other_sum, sum_is_less: true }, number - other_number),
     ]
 }
 
@@ -239,6 +241,9 @@ impl Facts {
             | Node::Math(..)
             | Node::Integer(..) => (least, greatest),
         };
+        // Counters of turns do not wrap.
+        let rest = terms.linear(term).map_or(least, |sum| sum.rest);
+        let derived = (derived.0.max(rest), derived.1);
         match self.bounds.get(&term) {
             Some(&(low, high)) => (derived.0.max(low), derived.1.min(high)),
             None => derived,

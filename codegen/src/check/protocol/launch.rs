@@ -290,6 +290,24 @@ fn is_data(terms: &Terms, symbol: Term) -> bool {
     matches!(terms.node(symbol), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)))
 }
 
+/// Whether a condition depends on a place in the grid, and besides on nothing but its extents.
+pub(super) fn is_of_place(terms: &Terms, condition: Term) -> bool {
+    let mut symbols = BTreeSet::new();
+    symbols_of(terms, condition, &mut symbols);
+    let is = |symbol: &Term, of: fn(&Special) -> bool| matches!(terms.node(*symbol), Node::Symbol(Symbol::Place(special)) if of(special));
+    symbols.iter().any(|symbol| is(symbol, |special| matches!(special, Special::ClusterIdx(_))))
+        && symbols.iter().all(|symbol| {
+            is(symbol, |special| matches!(special, Special::ClusterIdx(_) | Special::GridDim(_)))
+        })
+}
+
+/// Numbers of an ordinary launch for all that these conditions depend on.
+pub(super) fn ordinary_numbers<'t>(terms: &Terms, conditions: impl Iterator<Item = &'t Term>) -> Numbers {
+    let mut symbols = BTreeSet::new();
+    conditions.for_each(|term| symbols_of(terms, *term, &mut symbols));
+    symbols.into_iter().map(|symbol| (symbol, ordinary(terms, symbol))).collect()
+}
+
 /// Whether a condition depends on numbers that whoever launches the kernel chooses, or on data: a
 /// kernel may be made for some of them alone. Flags, and places in the grid, are not of these.
 pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {

@@ -22,7 +22,7 @@ use super::memory::global::GlobalRecord;
 use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
 use super::term::{Term, Terms};
 use super::value::{Scope, Value};
-use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
+use crate::ir::{BinaryOp, Expr, For, ParamId, Scalar, Stmt, StmtId};
 
 /// Turns of a loop that is followed turn by turn although its end is free.
 const SHORT: i128 = 64;
@@ -82,6 +82,8 @@ pub(super) struct Run<'r, 'k> {
     /// The cluster's barrier, and the grid's.
     pub(super) cluster: Meeting,
     pub(super) grid: Meeting,
+    /// The meetings of the grid that are over: at which counter, and where.
+    pub(super) grid_met: Vec<(ParamId, Site)>,
     pub(super) acquirer: Acquirer,
     pub(super) components: u32,
     pub(super) doubts: Vec<Doubt>,
@@ -154,6 +156,7 @@ impl<'r, 'k> Run<'r, 'k> {
             globals: vec![],
             cluster: Meeting::default(),
             grid: Meeting::default(),
+            grid_met: vec![],
             acquirer: Acquirer::default(),
             components,
             doubts: vec![],

@@ -272,7 +272,10 @@ impl Slice {
             }
             StmtKind::StoreAccumulator { tile, .. } | StmtKind::PrintTile { tile } => self.need(tile),
             StmtKind::LoadFragment(load) => self.need(&load.from.tile),
-            StmtKind::StoreWarp(store) => self.need(&store.tile),
+            StmtKind::StoreWarp(store) => {
+                self.need(&store.tile);
+                self.need_all(&store.at);
+            }
             StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
                 self.need_all([id, threads]);
             }

@@ -44,7 +44,8 @@ pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
 pub(crate) use protocol::{
-    Act, Counts, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
+    Act, Counts, Lack, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
+    Unordered,
 };
 pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
@@ -121,6 +122,8 @@ families! {
     Pipeline,
     /// Loops that wait for memory that is read plainly.
     PlainPoll,
+    /// Blocks that access the same global memory, and nothing orders them.
+    Unordered,
     /// The protocol of barriers.
     Protocol,
     /// Shared memory.

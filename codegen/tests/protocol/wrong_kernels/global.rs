@@ -49,3 +49,25 @@ fn a_plain_reset(count: Global<u32>) {
 fn all_write_one(out: Global<u32>) {
     out.set(0, thread_idx().x);
 }
+
+/// All threads read what the first one writes, at the same place.
+#[tma_kernel(threads = 64)]
+fn a_place_of_one_thread(g: Global<u32>, out: Global<u32>) {
+    if thread_idx().x == 0 { g.set(0, 7); }
+    out.set(block_idx().x * 64 + thread_idx().x, g.get(0));
+}
+
+/// The first block writes what the others read, at the same place.
+#[tma_kernel(threads = 64)]
+fn a_place_of_one_block(g: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    if block_idx().x == 0 { g.set(t, 7); } else { out.set(block_idx().x * 64 + t, g.get(t)); }
+}
+
+/// The second warp reads what the first one writes, by the same expression.
+#[tma_kernel(threads = 64)]
+fn a_place_of_another_warp(g: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    if t < 32 { g.set(block_idx().x * 32 + t % 32, 7); }
+    if t >= 32 { out.set(block_idx().x * 64 + t, g.get(block_idx().x * 32 + t % 32)); }
+}

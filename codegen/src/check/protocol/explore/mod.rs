@@ -2,6 +2,7 @@
 
 pub(super) mod allowance;
 pub(super) mod elections;
+mod grid;
 pub(super) mod input;
 mod results;
 
@@ -158,6 +159,7 @@ impl Exploration {
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
+        let broken = broken.or_else(|| global::unordered(kernel.kernel()).map(Box::new));
         if broken.is_none() {
             // That another block writes what is waited for is not followed.
             let waits = plain_polls::waits(kernel.kernel());
@@ -244,7 +246,9 @@ impl Exploration {
         input.groups = groups::first(input.kernel.kernel(), &input.code);
         self.worlds(input, terms, &mut results);
         let has_ended = results.has_passed();
+        let parted = grid::parted(input, terms, results.passed());
         let Outcome { broken, doubts } = results.outcome(input, terms);
+        let broken = broken.or(parted);
         if !has_ended && broken.is_none() && self.doubts.is_empty() && doubts.is_empty() {
             self.doubt(Doubt { why: Why::NoEnd, span });
         }
@@ -362,7 +366,7 @@ impl Exploration {
         }
         self.left = run.budget;
         self.elections.note(&run.electing, &run.named.take());
-        let (mut choices, doubts, facts) = (run.choices, run.doubts, run.facts);
+        let (mut choices, doubts, facts, grid_met) = (run.choices, run.doubts, run.facts, run.grid_met);
         if let Err(Stop::Split { classes, .. }) = end {
             return Err(classes);
         }
@@ -370,7 +374,8 @@ impl Exploration {
         results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget | Stop::Size));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
-        let ended = || Ended { turns, fewest, decided: facts.decided().collect() };
+        let ended =
+            || Ended { turns, fewest, decided: facts.decided().collect(), grid_met: grid_met.clone() };
         match end {
             Ok(()) => results.pass(ended()),
             Err(Stop::Over | Stop::Fork(_) | Stop::Split { .. }) => {}

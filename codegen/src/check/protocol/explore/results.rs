@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use super::input::Input;
 use crate::check::protocol::launch;
+use crate::check::protocol::memory::Site;
 use crate::check::protocol::term::{Term, Terms};
 use crate::diag::Diagnostic;
-use crate::ir::{Kernel, SharedVar, Span, Type};
+use crate::ir::{Kernel, ParamId, SharedVar, Span, Type};
 use crate::quick::QuickMap;
 
 /// How many decisions are compared to see which launches fail and which do not: a second's work.
@@ -21,6 +22,8 @@ pub(in crate::check::protocol) struct Ended {
     /// The fewest turns of a loop that has ended.
     pub(in crate::check::protocol) fewest: Option<u32>,
     pub(in crate::check::protocol) decided: QuickMap<Term, bool>,
+    /// Where it met the grid, and at which counters.
+    pub(in crate::check::protocol) grid_met: Vec<(ParamId, Site)>,
 }
 
 impl Ended {
@@ -30,7 +33,9 @@ impl Ended {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.decided.len() * 2 * size_of::<(Term, bool)>()
+        size_of::<Self>()
+            + self.decided.len() * 2 * size_of::<(Term, bool)>()
+            + self.grid_met.len() * size_of::<(ParamId, Site)>()
     }
 }
 
@@ -79,6 +84,11 @@ impl Results {
     /// Whether any world was followed to its end, and nothing was wrong there.
     pub(in crate::check::protocol) fn has_passed(&self) -> bool {
         !self.passed.is_empty()
+    }
+
+    /// Those in which nothing was wrong.
+    pub(in crate::check::protocol) fn passed(&self) -> &[Ended] {
+        &self.passed
     }
 
     /// An execution has ended, and nothing was wrong.

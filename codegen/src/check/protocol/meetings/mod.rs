@@ -12,7 +12,7 @@ use super::finding::{Act, Detail, Party, Rule, Why};
 use super::memory::Site;
 use super::run::{Flow, Run, Step};
 use super::state::{Agent, Came, Meeting, Meets, Together};
-use crate::ir::{Stmt, StmtId, Sync};
+use crate::ir::{ParamId, Stmt, StmtId, Sync};
 
 /// The warp of a group that is within one.
 fn warp_of(agent: &Agent) -> u32 {
@@ -105,7 +105,7 @@ impl Run<'_, '_> {
     }
 
     /// All threads of the grid meet, of which those of the cluster stand for all.
-    pub(in crate::check::protocol) fn meet_grid(&mut self, stmt: StmtId) -> Step<Flow> {
+    pub(in crate::check::protocol) fn meet_grid(&mut self, stmt: StmtId, counter: ParamId) -> Step<Flow> {
         let site = self.site(stmt);
         if let Some(span) = self.input.code.slice.by_block(stmt) {
             self.doubt(Why::Grid, span);
@@ -128,6 +128,10 @@ impl Run<'_, '_> {
                 (agent.inside, agent.meets) = (Some(self.grid.round), Meets::Grid);
                 let round = self.grid.round;
                 if self.grid.arrived >= all {
+                    // A proof goes through a loop any number of times.
+                    if !self.choices.forks {
+                        self.grid_met.push((counter, site));
+                    }
                     self.grid.next_round();
                     self.news += 1;
                 }

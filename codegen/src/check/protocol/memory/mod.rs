@@ -6,6 +6,7 @@
 
 pub(super) mod global;
 pub(super) mod region;
+mod tiles;
 
 use std::ops::Range;
 

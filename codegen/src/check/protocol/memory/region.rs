@@ -15,9 +15,9 @@ pub(in crate::check::protocol) enum Region {
     Each(Lanes<u32>, u32),
     /// Elements by many threads, each by one of them.
     Many(Rc<Owners>),
-    /// Each thread of this warpgroup its own part, together all of these. Two accesses to the same
-    /// bytes with the same number of rows share them out alike.
-    Shared { range: Range<u32>, rows: u32, warpgroup: u32 },
+    /// Each thread of a warp or warpgroup, which begins with this one, its own part, together all of
+    /// these. Two accesses to the same bytes with the same number of rows share them out alike.
+    Shared { ranges: Rc<[Range<u32>]>, rows: u32, first: u32 },
     /// Some of these.
     Some(Range<u32>),
 }
@@ -160,6 +160,23 @@ fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
+fn is_within(part: &Range<u32>, all: &Range<u32>) -> bool {
+    all.start <= part.start && part.end <= all.end
+}
+
+/// Ranges in order, those that touch each other as one.
+pub(in crate::check::protocol) fn merged(mut all: Vec<Range<u32>>) -> Rc<[Range<u32>]> {
+    all.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<u32>> = vec![];
+    for range in all {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            Some(_) | None => merged.push(range),
+        }
+    }
+    merged.into()
+}
+
 impl Region {
     /// All of one range.
     pub(in crate::check::protocol) fn all(range: Range<u32>) -> Self {
@@ -169,22 +186,22 @@ impl Region {
     /// What it lies in.
     pub(in crate::check::protocol) fn hull(&self) -> Range<u32> {
         match self {
-            Self::All(ranges) => {
+            Self::All(ranges) | Self::Shared { ranges, .. } => {
                 let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
                 start..ranges.iter().map(|range| range.end).max().unwrap_or(0)
             }
             Self::Each(Lanes::Same(at), bytes) => *at..*at + bytes,
             Self::Each(Lanes::Each(all), bytes) => hull_of(all, *bytes),
             Self::Many(owners) => owners.hull(),
-            Self::Shared { range, .. } | Self::Some(range) => range.clone(),
+            Self::Some(range) => range.clone(),
         }
     }
 
     /// The bytes that it touches, if they are known.
     pub(in crate::check::protocol) fn bytes(&self) -> Option<Vec<Range<u32>>> {
         match self {
-            Self::All(ranges) => Some(ranges.to_vec()),
-            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } => Some(vec![self.hull()]),
+            Self::All(ranges) | Self::Shared { ranges, .. } => Some(ranges.to_vec()),
+            Self::Each(Lanes::Same(_), _) => Some(vec![self.hull()]),
             Self::Each(Lanes::Each(all), bytes) => Some(all.iter().map(|at| *at..at + bytes).collect()),
             Self::Many(owners) => Some(owners.each().map(|(range, _)| range).collect()),
             Self::Some(_) => None,
@@ -199,8 +216,8 @@ impl Region {
     /// Whether it touches, or may touch, all bytes that it lies in.
     pub(in crate::check::protocol) fn is_dense(&self) -> bool {
         match self {
-            Self::All(ranges) => ranges.len() == 1,
-            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } | Self::Some(_) => true,
+            Self::All(ranges) | Self::Shared { ranges, .. } => ranges.len() == 1,
+            Self::Each(Lanes::Same(_), _) | Self::Some(_) => true,
             Self::Each(Lanes::Each(_), _) | Self::Many(_) => false,
         }
     }
@@ -219,37 +236,38 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared { range, rows, .. }, Self::Shared { range: same, rows: alike, .. })
-                if range == same && rows == alike =>
+            (Self::Shared { ranges, rows, .. }, Self::Shared { ranges: same, rows: alike, .. })
+                if ranges == same && rows == alike =>
             {
                 self.shares_alike(other)
             }
             // Whatever part is whose, it is within all.
-            (Self::Shared { range, .. }, Self::All(ranges))
-            | (Self::All(ranges), Self::Shared { range, .. }) => {
-                if ranges.iter().any(|part| part.start <= range.start && range.end <= part.end) {
-                    Overlap::Yes
-                } else if ranges.iter().any(|part| meet(part, range)) {
-                    Overlap::Maybe
-                } else {
-                    Overlap::No
-                }
+            (Self::Shared { ranges: shared, .. }, Self::All(ranges))
+            | (Self::All(ranges), Self::Shared { ranges: shared, .. })
+                if shared.iter().any(|one| ranges.iter().any(|all| is_within(one, all))) =>
+            {
+                Overlap::Yes
             }
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
-                Overlap::Maybe
+                self.may_meet(other)
             }
             (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::All),
             (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::All),
         }
     }
 
-    /// What is shared out alike: within a warpgroup each thread has its own, and of two warpgroups
-    /// each has all.
+    /// Whether any bytes that one may touch are among those that the other may.
+    fn may_meet(&self, other: &Self) -> Overlap {
+        let (all, others) = (self.may_be(), other.may_be());
+        let any = all.iter().any(|one| others.iter().any(|two| meet(one, two)));
+        if any { Overlap::Maybe } else { Overlap::No }
+    }
+
+    /// What is shared out alike: within a warp or warpgroup each thread has its own, and of two of
+    /// them each has all.
     fn shares_alike(&self, other: &Self) -> Overlap {
         match (self, other) {
-            (Self::Shared { warpgroup, .. }, Self::Shared { warpgroup: same, .. }) if warpgroup == same => {
-                Overlap::No
-            }
+            (Self::Shared { first, .. }, Self::Shared { first: same, .. }) if first == same => Overlap::No,
             _ => Overlap::Yes,
         }
     }
@@ -261,13 +279,13 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared { range, rows, .. }, Self::Shared { range: same, rows: alike, .. })
-                if range == same && rows == alike =>
+            (Self::Shared { ranges, rows, .. }, Self::Shared { ranges: same, rows: alike, .. })
+                if ranges == same && rows == alike =>
             {
                 self.shares_alike(other)
             }
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
-                Overlap::Maybe
+                self.may_meet(other)
             }
             (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::Others),
             (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::Others),

@@ -200,8 +200,9 @@ fn region(region: &Region, into: &mut Vec<u32>) {
             into.extend([3, range.start, range.end, owners.each().count() as u32]);
             owners.each().for_each(|(range, lane)| into.extend([range.start, lane]));
         }
-        Region::Shared { range, rows, warpgroup } => {
-            into.extend([4, range.start, range.end, *rows, *warpgroup]);
+        Region::Shared { ranges, rows, first } => {
+            into.extend([4, *rows, *first, ranges.len() as u32]);
+            ranges.iter().for_each(|range| into.extend([range.start, range.end]));
         }
         Region::Some(range) => into.extend([5, range.start, range.end]),
     }

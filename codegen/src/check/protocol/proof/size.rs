@@ -78,10 +78,10 @@ impl Region {
     fn numbers(&self) -> usize {
         use crate::check::protocol::lanes::Lanes;
         match self {
-            Self::All(ranges) => 2 * ranges.len(),
+            Self::All(ranges) | Self::Shared { ranges, .. } => 2 * ranges.len(),
             Self::Each(Lanes::Each(all), _) => all.len(),
             Self::Many(owners) => owners.len(),
-            Self::Each(Lanes::Same(_), _) | Self::Shared { .. } | Self::Some(_) => 2,
+            Self::Each(Lanes::Same(_), _) | Self::Some(_) => 2,
         }
     }
 }

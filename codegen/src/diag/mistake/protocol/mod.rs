@@ -1,7 +1,9 @@
 //! The protocol of barriers: waits that never end, accesses that nothing orders.
 
+mod help;
 mod poll;
 mod repair;
+mod unordered;
 mod who;
 
 use std::fmt;
@@ -12,6 +14,7 @@ use crate::ir::Axis;
 
 pub(crate) use poll::PlainPoll;
 pub(crate) use repair::{Place, Repair};
+pub(crate) use unordered::{Lack, Unordered};
 pub(crate) use who::{Act, Step, Threads};
 
 /// A kernel whose threads do not synchronise as they have to.
@@ -126,6 +129,8 @@ impl ProtocolRule {
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) name: String,
+    /// Whether it is a parameter's memory, and not shared memory.
+    pub(crate) is_global: bool,
     /// Which of several it is.
     pub(crate) stage: Option<u32>,
     /// What it is to a pipeline of this name.
@@ -142,7 +147,7 @@ pub(crate) enum RingPart {
 
 impl Subject {
     fn text(&self) -> String {
-        let Self { name, stage, part } = self;
+        let Self { name, stage, part, is_global: _ } = self;
         match (part, stage) {
             (Some(RingPart::Full | RingPart::Empty | RingPart::Tile), Some(stage)) => {
                 format!("stage {stage} of `{name}`")
@@ -169,37 +174,23 @@ impl Protocol {
         let barrier = self.subject.as_ref().map_or("the barrier".to_owned(), Subject::text);
         let who = self.step.threads.name();
         let (turn, does) = (self.step.turn(), self.step.verb());
-        let (code, message, help) = match self.rule {
-            ProtocolRule::Deadlock => (
-                Code::Deadlock,
-                format!("{}{turn}{}", self.waiting(), self.lacking()),
-                "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. in turn",
-            ),
-            ProtocolRule::Bytes => (
-                Code::PhaseBytes,
-                self.bytes(&barrier),
-                "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`",
-            ),
-            ProtocolRule::Count => (
-                Code::PhaseArrivals,
-                format!("{who} {}{turn}{}", self.miscounted(&barrier), self.counted()),
-                "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase before \
-                 the next one's",
-            ),
+        let (code, message) = match self.rule {
+            ProtocolRule::Deadlock => (Code::Deadlock, format!("{}{turn}{}", self.waiting(), self.lacking())),
+            ProtocolRule::Bytes => (Code::PhaseBytes, self.bytes(&barrier)),
+            ProtocolRule::Count => {
+                (Code::PhaseArrivals, format!("{who} {}{turn}{}", self.miscounted(&barrier), self.counted()))
+            }
             ProtocolRule::Race => (
                 Code::SharedRace,
                 format!("{who} {does} {subject}{turn}, and nothing orders this behind {}", self.other()),
-                "`sync_threads()`, or an arrival and a wait at a barrier, between the two",
             ),
             ProtocolRule::ReadBeforeWait => (
                 Code::ReadBeforeWait,
                 format!("{who} {does} {subject}{turn}, which a copy may not have filled yet"),
-                "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it",
             ),
             ProtocolRule::Refill => (
                 Code::EarlyRefill,
                 format!("{who} {does} {subject}{turn}, which may still be in use{}", self.user()),
-                "let this wait until all that use it have arrived at a barrier, met, or waited for their copies",
             ),
             ProtocolRule::Fence => (
                 Code::MissingFence,
@@ -207,7 +198,6 @@ impl Protocol {
                     "{who} {does} {subject}{turn}, and no proxy fence lies between this and {}",
                     self.other()
                 ),
-                "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two",
             ),
             ProtocolRule::NotVisible => (
                 Code::BarrierInit,
@@ -215,8 +205,6 @@ impl Protocol {
                     "{who} {}{turn}, and its initialisation need not be visible there",
                     self.using(&barrier)
                 ),
-                "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
-                 `sync_threads()`, or `sync_cluster()` for other blocks'",
             ),
             ProtocolRule::Overrun if self.step.does == Act::WaitAgain => (
                 Code::Overrun,
@@ -225,31 +213,18 @@ impl Protocol {
                      the next phase is under way or complete",
                     if self.step.threads.threads.len() == 1 { "waits" } else { "wait" }
                 ),
-                "let waits take the parities 0, 1, 0, .. in turn, one for each phase: a `Phase` and `wait_next` count them",
             ),
             ProtocolRule::Overrun => (
                 Code::Overrun,
                 format!(
                     "a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"
                 ),
-                "let whoever waits arrive, there or elsewhere, before the next phase can complete",
             ),
-            ProtocolRule::Leak => (
-                Code::OpenCopy,
-                format!("{who} {does}{turn}, and nobody waits for it before the end"),
-                "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
-                 barrier of a load",
-            ),
-            ProtocolRule::BlockGone => (
-                Code::BlockGone,
-                format!("{who} {does}{turn}, which may have ended"),
-                "`sync_cluster()` at the end of the kernel",
-            ),
-            ProtocolRule::Parted => (
-                Code::PartedMeeting,
-                format!("{who} {does}{turn}, and others do not"),
-                "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`",
-            ),
+            ProtocolRule::Leak => {
+                (Code::OpenCopy, format!("{who} {does}{turn}, and nobody waits for it before the end"))
+            }
+            ProtocolRule::BlockGone => (Code::BlockGone, format!("{who} {does}{turn}, which may have ended")),
+            ProtocolRule::Parted => (Code::PartedMeeting, format!("{who} {does}{turn}, and others do not")),
         };
         let mut text = Text::new(code, message);
         for other in &self.others {
@@ -260,7 +235,7 @@ impl Protocol {
                 self.launch.numbers.iter().map(|(given, number)| format!("`{given}` = {number}")).collect();
             text = text.note(format!("it happens with {}", numbers.join(", ")));
         }
-        text.help(self.repair.as_ref().map_or_else(|| help.to_owned(), Repair::text))
+        text.help(self.repair.as_ref().map_or_else(|| self.help().to_owned(), Repair::text))
     }
 
     /// Who waits forever, and for what.

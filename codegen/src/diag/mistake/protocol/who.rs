@@ -132,7 +132,7 @@ pub(crate) struct Threads {
     pub(crate) all: u32,
     /// The block's rank, in a cluster of several.
     pub(crate) block: Option<u32>,
-    /// Whether it is the one that `elect_one` picks of its warp.
+    /// Whether they are those that `elect_one` picks of their warps.
     pub(crate) elected: bool,
 }
 
@@ -152,7 +152,9 @@ impl Threads {
                 let lane = all[0] % WARP_THREADS;
                 let [first, last] = [all[0], all[all.len() - 1]].map(|thread| thread / WARP_THREADS);
                 let is_lane = all.iter().all(|thread| thread % WARP_THREADS == lane);
-                if is_lane {
+                if self.elected {
+                    format!("the elected threads of warps {first} to {last}")
+                } else if is_lane {
                     format!("lane {lane} of warps {first} to {last}")
                 } else {
                     format!("{} threads from {} to {}", all.len(), all[0], all[all.len() - 1])

@@ -1,0 +1,123 @@
+//! Accesses to global memory, and which of them blocks may make to the same elements.
+//!
+//! `protocol` follows the threads of a block, or of a cluster. Of others nothing is known but that
+//! they do the same. So threads are taken to write elements of their own, which the report says. But
+//! what a thread reads at another place than it writes, others may write; and unless all blocks meet
+//! in between (`sync_grid`), nothing that is followed orders the two (PTX ISA, "Memory Consistency
+//! Model", "Conflict and data-races").
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `touch` | the accesses of a kernel |
+//! | `numbers` | values by number, so that equal places are told |
+//! | `located` | accesses with the numbers of their places, and the conditions that lead to them |
+//! | `together` | which accesses may be made with no meeting in between |
+//! | `unordered` | blocks of which one certainly reads what another writes, unordered |
+
+mod located;
+mod numbers;
+mod together;
+mod touch;
+mod unordered;
+
+use self::located::Located;
+use self::numbers::Number;
+use self::together::{Level, Together};
+pub(super) use self::touch::{Touch, taken_apart};
+pub(super) use self::unordered::unordered;
+use crate::check::protocol::{Doubt, Why};
+use crate::ir::{Kernel, ParamId};
+use crate::quick::QuickMap;
+
+/// Where what is done with global memory is not followed.
+pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
+    let all = located::all(kernel).accesses;
+    let mut by_param: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
+    for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
+        by_param.entry(one.touch.param).or_default().push(one);
+    }
+    let meetings = Meetings {
+        grid: Together::of(kernel, Level::Grid),
+        block: Together::of(kernel, Level::Block),
+        threads: kernel.launch.thread_count(),
+    };
+    let mut found = vec![];
+    for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
+        let span = one.touch.stmt.origin.span;
+        if meetings.threads > 1 && by_all_threads(one) {
+            found.push(Doubt { why: Why::Together, span });
+        }
+        let others = by_param.get(&one.touch.param).into_iter().flatten();
+        let whys = others.filter_map(|with| meetings.conflict(one, with));
+        if let Some(why) = whys.min() {
+            found.push(Doubt { why, span });
+        }
+    }
+    found
+}
+
+/// Whether all threads of a block write different values to one element.
+fn by_all_threads(one: &Located<'_>) -> bool {
+    let is_of_block = |number: &Number| !number.by_thread;
+    !one.place.is_empty()
+        && one.place.iter().all(is_of_block)
+        && one.guards.iter().all(|guard| is_of_block(&guard.condition))
+        && one.value.is_some_and(|value| value.by_thread)
+}
+
+/// The meetings of a kernel.
+struct Meetings {
+    grid: Together,
+    block: Together,
+    threads: u64,
+}
+
+impl Meetings {
+    /// Why what follows from a plain access beside another is not decided.
+    fn conflict(&self, one: &Located<'_>, with: &Located<'_>) -> Option<Why> {
+        let pair = (one.touch.stmt.id, with.touch.stmt.id);
+        let writes = one.touch.writes || with.touch.writes;
+        if are_apart(one, with) || !writes {
+            return None;
+        }
+        let is_mixed = with.touch.is_strong;
+        let is_read = !with.touch.is_strong && !one.touch.writes;
+        if !is_same_place(one, with) {
+            return ((is_mixed || is_read) && self.grid.may(pair.0, pair.1)).then_some(Why::Blocks);
+        }
+        if is_mixed {
+            return self.grid.may(pair.0, pair.1).then_some(Why::Blocks);
+        }
+        // Copies, and who waits for them, are followed.
+        if one.touch.by_copy || with.touch.by_copy || is_by_the_same(one, with) {
+            return None;
+        }
+        // Another thread's element, of this block or of any.
+        let (among, why) = match one.place.iter().any(|number| number.by_block) {
+            true => (&self.block, Why::Global),
+            false => (&self.grid, Why::Blocks),
+        };
+        among.may(pair.0, pair.1).then_some(why)
+    }
+}
+
+/// Whether two accesses are certainly of different elements, whichever threads make them.
+fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
+    let range = |located: &Located<'_>| {
+        let [Number { int: Some(first), .. }] = located.place.as_slice() else { return None };
+        Some((*first, *first + i128::from(located.touch.len?)))
+    };
+    range(one).zip(range(with)).is_some_and(|((a, end), (b, other_end))| end <= b || other_end <= a)
+}
+
+fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {
+    let ids = |located: &Located<'_>| located.place.iter().map(|number| number.id).collect::<Vec<_>>();
+    !one.place.is_empty() && ids(one) == ids(with)
+}
+
+/// Whether a thread that makes the one access of an element also makes the other, which writes it.
+fn is_by_the_same(one: &Located<'_>, with: &Located<'_>) -> bool {
+    let excluded = one.guards.iter().any(|guard| with.guards.iter().any(|other| guard.excludes(other)));
+    let comes_there = with.guards.iter().all(|guard| one.guards.contains(guard));
+    !excluded && (comes_there || one.place.iter().any(|number| number.is_own()))
+}

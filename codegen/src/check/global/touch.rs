@@ -1,0 +1,83 @@
+//! Accesses to global memory: by threads, by copies, with and without an order.
+
+use std::collections::BTreeSet;
+
+use crate::ir::{AtomicAccess, AtomicPlace, CopyKind, Expr, Kernel, ParamId, Stmt, StmtKind, Type, visit};
+
+/// An access to the memory of a parameter.
+#[derive(Clone, Debug)]
+pub(in crate::check) struct Touch<'k> {
+    pub(in crate::check) stmt: &'k Stmt,
+    pub(in crate::check) param: ParamId,
+    pub(in crate::check) by_copy: bool,
+    pub(in crate::check) writes: bool,
+    /// Whether it has an order and a scope.
+    pub(super) is_strong: bool,
+    /// The index or coordinates.
+    pub(super) at: Vec<&'k Expr>,
+    /// How many elements from the index on, if it is one index.
+    pub(super) len: Option<u32>,
+}
+
+impl<'k> Touch<'k> {
+    /// By a statement of a kernel.
+    pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
+        let copied = |param, writes: Option<bool>, at: Vec<&'k Expr>| {
+            writes.map(|writes| Self { stmt, param, by_copy: true, writes, is_strong: false, at, len: None })
+        };
+        let by_threads = |param, writes, at: Vec<&'k Expr>, len| {
+            Some(Self { stmt, param, by_copy: false, writes, is_strong: false, at, len })
+        };
+        let elements = |ty: &Type| Some(ty.elements().map_or(1, |(_, len)| len));
+        if let StmtKind::TileCopy(copy) = &stmt.kind {
+            let at = copy.map.index.iter().chain(&copy.at).collect();
+            copied(copy.map.param, writes(&copy.kind), at)
+        } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
+            copied(copy.global, writes(&copy.kind), vec![&copy.index])
+        } else if let StmtKind::GlobalGet { dest, global, index } = &stmt.kind {
+            by_threads(*global, false, vec![index], elements(&kernel.local(*dest).ty))
+        } else if let StmtKind::GlobalSet { global, index, value } = &stmt.kind {
+            by_threads(*global, true, vec![index], elements(&value.ty))
+        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
+            by_threads(store.matrix.global, true, vec![], None)
+        } else if let StmtKind::Atomic(atomic) = &stmt.kind
+            && let AtomicPlace::Global(global) = atomic.place
+        {
+            let len = match &atomic.access {
+                AtomicAccess::AddVector { value } => elements(&value.ty),
+                AtomicAccess::Load { .. }
+                | AtomicAccess::Store { .. }
+                | AtomicAccess::Update { .. }
+                | AtomicAccess::CompareExchange { .. } => Some(1),
+            };
+            let touch = by_threads(global, atomic.writes(), vec![&atomic.index], len);
+            touch.map(|touch| Self { is_strong: true, ..touch })
+        } else {
+            None
+        }
+    }
+
+    /// All of a kernel, in the order of its source.
+    pub(in crate::check) fn all(kernel: &'k Kernel) -> Vec<Self> {
+        let mut all = vec![];
+        visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(kernel, stmt)));
+        all
+    }
+}
+
+/// Whether a copy writes global memory, if it accesses it.
+fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
+    match kind {
+        CopyKind::Load { .. } => Some(false),
+        CopyKind::Store { .. } | CopyKind::Reduce { .. } => Some(true),
+        CopyKind::Prefetch => None,
+    }
+}
+
+/// The parameters in which threads, or copies, write without an order: elements of their own, as far
+/// as is judged.
+pub(in crate::check) fn taken_apart(kernel: &Kernel) -> Vec<ParamId> {
+    let touches = Touch::all(kernel);
+    let plain = touches.iter().filter(|touch| touch.writes && !touch.is_strong);
+    plain.map(|touch| touch.param).collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,84 @@
+//! Blocks that meet the grid more often than others do, or at another counter.
+//!
+//! An execution is that of one cluster. Two of them may be of the same launch if they decide alike
+//! but for conditions on their place in the grid. If one of them meets the grid where the other does
+//! not, it waits forever: all blocks count in at each meeting, at one counter.
+
+use super::input::Input;
+use super::results::Ended;
+use crate::check::protocol::explain;
+use crate::check::protocol::finding::{Act, Detail, Found, Party, Rule};
+use crate::check::protocol::launch::{self, Numbers};
+use crate::check::protocol::memory::Site;
+use crate::check::protocol::term::{Known, Symbol, Term, Terms};
+use crate::check::protocol::value::along;
+use crate::diag::Diagnostic;
+use crate::ir::{Axis, Scalar, Special};
+
+/// The largest grid that is looked at, in clusters along an axis.
+const MOST_CLUSTERS: i128 = 4;
+const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+
+/// How many pairs of executions are compared.
+const MOST_PAIRS: usize = 256;
+
+/// A launch in which a block waits for the grid forever, as two of these executions do together.
+pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Option<Box<Diagnostic>> {
+    let meet = all.iter().filter(|ended| !ended.grid_met.is_empty());
+    let pairs =
+        meet.flat_map(|one| all.iter().filter_map(move |other| Some((one, other, alone(one, other)?))));
+    pairs.take(MOST_PAIRS).find_map(|(one, other, site)| {
+        let numbers = together(input, terms, one, other)?;
+        let at = Party { site, does: Act::WaitForGrid };
+        let found = Found { rule: Rule::Deadlock, at, others: vec![], detail: Detail::Nothing };
+        Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
+    })
+}
+
+/// Where an execution first meets the grid and another does not.
+fn alone(one: &Ended, other: &Ended) -> Option<Site> {
+    let counter = |ended: &Ended, round: usize| ended.grid_met.get(round).map(|(counter, _)| *counter);
+    let (_, (_, site)) =
+        one.grid_met.iter().enumerate().find(|(round, (own, _))| counter(other, *round) != Some(*own))?;
+    Some(*site)
+}
+
+/// The numbers of a launch in which one cluster takes the decisions of `one`, and another those of
+/// `other`, if it is their places alone that tell them apart.
+fn together(input: &Input<'_>, terms: &mut Terms, one: &Ended, other: &Ended) -> Option<Numbers> {
+    let decided = || one.decided.keys().chain(other.decided.keys());
+    let differs = |term| other.decided.get(term).is_some_and(|value| one.decided[term] != *value);
+    // What data or parameters decide may be otherwise in every launch that there is.
+    if decided().any(|term| launch::has_data(terms, *term))
+        || one.decided.keys().any(|term| differs(term) && !launch::is_of_place(terms, *term))
+    {
+        return None;
+    }
+    let ordinary = launch::ordinary_numbers(terms, decided());
+    for axis in AXES {
+        let [grid, place] = [Special::GridDim(axis), Special::ClusterIdx(axis)]
+            .map(|special| terms.symbol(Symbol::Place(special), Scalar::U32));
+        let extent = i128::from(along(input.cluster, axis));
+        for clusters in 2..=MOST_CLUSTERS {
+            let mut numbers = ordinary.clone();
+            numbers.insert(grid, clusters * extent);
+            let mut first = |ended: &Ended| {
+                (0..clusters).find(|&at| {
+                    numbers.insert(place, at);
+                    holds(terms, ended, &numbers)
+                })
+            };
+            if let (Some(_), Some(at)) = (first(other), first(one)) {
+                numbers.insert(place, at);
+                return Some(numbers);
+            }
+        }
+    }
+    None
+}
+
+/// Whether an execution takes its decisions with these numbers.
+fn holds(terms: &Terms, ended: &Ended, numbers: &Numbers) -> bool {
+    let is_so = |(term, value): (&Term, &bool)| terms.evaluate(*term, numbers) == Some(Known::Bool(*value));
+    ended.decided.iter().all(is_so)
+}

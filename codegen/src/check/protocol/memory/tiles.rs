@@ -1,0 +1,130 @@
+//! Accesses to tiles in shared memory: by threads, and by warps and warpgroups together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use tma_model::sync::{Access, AccessKind, Proxy};
+
+use super::region::{Region, element_offsets, merged};
+use crate::check::layout;
+use crate::check::protocol::copies::bytes_of;
+use crate::check::protocol::finding::Why;
+use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::run::{Flow, Run, Step};
+use crate::check::protocol::state::Together;
+use crate::ir::{AccumulatorType, Expr, Stmt, TileType, Type, WarpStore};
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
+const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
+
+impl Run<'_, '_> {
+    pub(in crate::check::protocol) fn tile_access(
+        &mut self,
+        stmt: &Stmt,
+        (tile, at): (&Expr, &[Expr]),
+        vector: u32,
+        access: Access,
+    ) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, base) = self.places(tile)?;
+        self.visit(stmt.id, block)?;
+        self.charge()?;
+        let coordinates: Option<Vec<_>> = at.iter().map(|at| self.indices(at)).collect();
+        let offsets = coordinates.and_then(|all| element_offsets(ty, &all));
+        let region = match offsets.and_then(|offsets| base.zip(&offsets, |base, offset| Some(base + offset)))
+        {
+            Some(at) => Region::Each(at, vector * ty.element.bytes()),
+            None => {
+                let base = self.uniform(&base)?;
+                Region::Some(base..base + bytes_of(ty.shared_bytes()))
+            }
+        };
+        self.note_banks(stmt.id, block, &region);
+        self.touch(stmt.id, block, (access, region), None)
+    }
+
+    /// A whole warpgroup stores an accumulator, each thread its own elements.
+    pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        let (block, at) = self.address(tile)?;
+        let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
+        let rows = ty.extents.first().copied().unwrap_or(0);
+        let region =
+            Region::Shared { ranges: Rc::from([range]), rows, first: self.warpgroup() * WARPGROUP_THREADS };
+        self.touch(stmt.id, block, (WRITE, region), None)
+    }
+
+    /// A warp loads some of a tile.
+    pub(in crate::check::protocol) fn load_of_warps(&mut self, stmt: &Stmt, tile: &Expr) -> Step<Flow> {
+        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
+        let (block, at) = self.address(tile)?;
+        let range = at..at + bytes_of(ty.shared_bytes());
+        self.touch(stmt.id, block, (READ, Region::Some(range)), None)?;
+        Ok(Flow::Next)
+    }
+
+    /// Each warp stores its accumulator to a part of a tile, each thread its own elements.
+    pub(in crate::check::protocol) fn store_of_warps(
+        &mut self,
+        stmt: &Stmt,
+        store: &WarpStore,
+    ) -> Step<Flow> {
+        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
+        let Type::Accumulator(of) = self.input.kernel.kernel().local(store.accumulator).ty else {
+            return Ok(Flow::Next);
+        };
+        let Type::Tile(ty) = store.tile.ty.local() else { return Ok(Flow::Next) };
+        let (block, base) = self.address(&store.tile)?;
+        let Some(places) = self.places_of_warps(&store.at) else {
+            let region = Region::Some(base..base + bytes_of(ty.shared_bytes()));
+            self.touch(stmt.id, block, (WRITE, region), None)?;
+            return Ok(Flow::Next);
+        };
+        for (warp, place) in places {
+            self.budget.take_work(u64::from(of.rows * of.columns))?;
+            let region = match part_of_tile(ty, place, of) {
+                Some(part) => {
+                    let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();
+                    Region::Shared { ranges, rows: of.rows, first: warp * WARP_THREADS }
+                }
+                None => Region::Some(base..base + bytes_of(ty.shared_bytes())),
+            };
+            self.touch(stmt.id, block, (WRITE, region), None)?;
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Of each warp of the group the row and the column, if they are known and all its threads have the
+    /// same.
+    fn places_of_warps(&mut self, [row, column]: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
+        let (row, column) = (self.indices(row)?, self.indices(column)?);
+        let mut places = BTreeMap::new();
+        for (lane, thread) in self.me().threads.iter().enumerate() {
+            let place = [row.get(lane)?, column.get(lane)?];
+            if *places.entry(thread / WARP_THREADS).or_insert(place) != place {
+                return None;
+            }
+        }
+        Some(places)
+    }
+}
+
+/// The bytes of a tile that an accumulator takes from this row and column on.
+fn part_of_tile(ty: &TileType, [row, column]: [u32; 2], of: AccumulatorType) -> Option<Rc<[Range<u32>]>> {
+    let bytes = ty.element.bytes();
+    let columns = Lanes::of((column..column + of.columns).collect())?;
+    let mut ranges = vec![];
+    for row in row..row + of.rows {
+        let offsets = element_offsets(ty, &[Lanes::Same(row), columns.clone()])?;
+        let starts = (0..of.columns as usize).filter_map(|index| offsets.get(index));
+        ranges.extend(starts.map(|start| start..start + bytes));
+    }
+    Some(merged(ranges))
+}
