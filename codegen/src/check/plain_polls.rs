@@ -82,6 +82,8 @@ struct Turn<'k> {
     of_turn: QuickSet<LocalId>,
     /// Locals that were read or written so far.
     met: QuickSet<LocalId>,
+    /// The conditions under which the turn may have gone on with the next one so far.
+    continued: Vec<&'k Expr>,
     /// Whether anything happens that others notice.
     is_noticed: bool,
     /// Whether anything is read with an order.
@@ -92,6 +94,8 @@ struct Turn<'k> {
 struct Given<'k> {
     stmt: &'k Stmt,
     conditions: Vec<&'k Expr>,
+    /// The conditions under which a turn does not come here.
+    continued: Vec<&'k Expr>,
 }
 
 impl Given<'_> {
@@ -170,11 +174,8 @@ impl<'k> Turn<'k> {
             // One that leaves an inner loop is taken to leave this one as well.
             StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.ends.extend(conditions),
             StmtKind::Continue(label) if *label != own => self.ends.extend(conditions),
-            StmtKind::Continue(_)
-            | StmtKind::Assert { .. }
-            | StmtKind::Trap
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(Sync::Warp) => {}
+            StmtKind::Continue(_) => self.continued.extend(conditions),
+            StmtKind::Assert { .. } | StmtKind::Trap | StmtKind::Fence(_) | StmtKind::Sync(Sync::Warp) => {}
             StmtKind::TileSet { .. }
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalSet { .. }
@@ -214,7 +215,11 @@ impl<'k> Turn<'k> {
         if is_first && is_whole && conditions.is_empty() {
             self.of_turn.insert(local);
         }
-        self.given.entry(local).or_default().push(Given { stmt, conditions: conditions.to_vec() });
+        self.given.entry(local).or_default().push(Given {
+            stmt,
+            conditions: conditions.to_vec(),
+            continued: self.continued.clone(),
+        });
     }
 
     /// The read that alone can end the loop, if it is one of memory.
@@ -224,9 +229,13 @@ impl<'k> Turn<'k> {
         self.ends.iter().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
             let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
-            // A value of the last turn makes this turn another.
+            // A value of the last turn makes this turn another, unless it is kept until a strong read
+            // gives something else.
             if !self.of_turn.contains(&local) && self.depends_on_itself(local) {
-                return None;
+                if !given.iter().all(|given| self.is_by_strong_read(given)) {
+                    return None;
+                }
+                is_strong = true;
             }
             for given in given {
                 is_strong |= matches!(given.stmt.kind, StmtKind::Atomic(_));
@@ -250,17 +259,28 @@ impl<'k> Turn<'k> {
 
     /// Whether a local's value is computed from its last one, or under conditions on it.
     fn depends_on_itself(&self, local: LocalId) -> bool {
-        let (mut open, mut seen) = (vec![local], QuickSet::default());
-        while let Some(next) = open.pop() {
-            for read in self.given.get(&next).into_iter().flatten().flat_map(Given::reads) {
-                if read == local {
-                    return true;
-                }
-                if seen.insert(read) {
-                    open.push(read);
-                }
-            }
+        self.sources(vec![local]).contains(&local)
+    }
+
+    /// Whether a strong read decides if a local is given this value.
+    fn is_by_strong_read(&self, given: &Given<'_>) -> bool {
+        let mut read = vec![];
+        for condition in given.conditions.iter().chain(&given.continued) {
+            visit::each_local(condition, &mut |local| read.push(local));
         }
-        false
+        let of_condition = self.sources(read.clone());
+        let is_strong = |given: &Given<'_>| matches!(given.stmt.kind, StmtKind::Atomic(_));
+        let all = read.iter().chain(&of_condition).filter_map(|local| self.given.get(local));
+        all.flatten().any(is_strong)
+    }
+
+    /// What the values of some locals are computed from in this turn, and in those before.
+    fn sources(&self, mut open: Vec<LocalId>) -> QuickSet<LocalId> {
+        let mut sources = QuickSet::default();
+        while let Some(next) = open.pop() {
+            let read = self.given.get(&next).into_iter().flatten().flat_map(Given::reads);
+            open.extend(read.filter(|read| sources.insert(*read)));
+        }
+        sources
     }
 }

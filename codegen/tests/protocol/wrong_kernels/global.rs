@@ -49,3 +49,31 @@ fn a_plain_reset(count: Global<u32>) {
 fn all_write_one(out: Global<u32>) {
     out.set(0, thread_idx().x);
 }
+
+/// Each block goes along the words of all, the last one first, which may not have started.
+#[tma_kernel(threads = 32)]
+fn looks_at_later_blocks(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.store(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = grid_dim().x;
+        while at > 0 {
+            if words.load(at - 1, Order::Relaxed, Scope::Device) != 0 { at -= 1; }
+        }
+        out.set(block_idx().x, 1);
+    }
+}
+
+/// The same, where a turn goes on with the next one before it counts.
+#[tma_kernel(threads = 32)]
+fn counts_later_blocks(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.fetch_add(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = grid_dim().x;
+        loop {
+            if words.load(at - 1, Order::Relaxed, Scope::Device) == 0 { continue; }
+            at -= 1;
+            if at == 0 { break; }
+        }
+        out.set(block_idx().x, 1);
+    }
+}
