@@ -12,6 +12,7 @@ mod right;
 mod sound;
 mod tree;
 mod unproved;
+mod vacuous;
 mod wrong;
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
