@@ -76,8 +76,8 @@ fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
 struct Turn<'k> {
     /// The statements that give a local its value.
     given: QuickMap<LocalId, Vec<Given<'k>>>,
-    /// The conditions that may end the loop.
-    ends: Vec<&'k Expr>,
+    /// The conditions that may end the loop: all those of one end together.
+    ends: Vec<Vec<&'k Expr>>,
     /// Locals that are given a value in each turn before anything reads them.
     of_turn: QuickSet<LocalId>,
     /// Locals that were read or written so far.
@@ -119,7 +119,7 @@ impl<'k> Turn<'k> {
         } else if let StmtKind::While { label, header, condition, body } = &stmt.kind {
             turn.block(header, *label, &[]);
             turn.read(condition);
-            turn.ends.push(condition);
+            turn.ends.push(vec![condition]);
             turn.block(body, *label, &[]);
         } else {
             return None;
@@ -172,8 +172,8 @@ impl<'k> Turn<'k> {
                 self.block(body, own, &under(condition));
             }
             // One that leaves an inner loop is taken to leave this one as well.
-            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.ends.extend(conditions),
-            StmtKind::Continue(label) if *label != own => self.ends.extend(conditions),
+            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.end(conditions),
+            StmtKind::Continue(label) if *label != own => self.end(conditions),
             StmtKind::Continue(_) => self.continued.extend(conditions),
             StmtKind::Assert { .. } | StmtKind::Trap | StmtKind::Fence(_) | StmtKind::Sync(Sync::Warp) => {}
             StmtKind::TileSet { .. }
@@ -210,6 +210,10 @@ impl<'k> Turn<'k> {
         }
     }
 
+    fn end(&mut self, conditions: &[&'k Expr]) {
+        self.ends.push(conditions.iter().chain(&self.continued).copied().collect());
+    }
+
     fn give(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
         let is_first = self.met.insert(local);
         if is_first && is_whole && conditions.is_empty() {
@@ -226,7 +230,10 @@ impl<'k> Turn<'k> {
     fn poll(&self) -> Option<Poll<'k>> {
         let (mut open, mut seen, mut plain) = (vec![], QuickSet::default(), None);
         let mut is_strong = false;
-        self.ends.iter().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
+        if self.waits_for_strong_reads() {
+            return Some(Poll::Strong);
+        }
+        self.ends.iter().flatten().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
             let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
             // A value of the last turn makes this turn another, unless it is kept until a strong read
@@ -263,15 +270,39 @@ impl<'k> Turn<'k> {
     }
 
     /// Whether a strong read decides if a local is given this value.
-    fn is_by_strong_read(&self, given: &Given<'_>) -> bool {
+    fn is_by_strong_read(&self, given: &Given<'k>) -> bool {
+        let conditions = given.conditions.iter().chain(&given.continued);
+        self.behind(conditions).iter().any(|given| matches!(given.stmt.kind, StmtKind::Atomic(_)))
+    }
+
+    /// Whether a load with an order ends the loop, and nothing that changes by itself: not a number of
+    /// turns, say. Which places are loaded may change from turn to turn.
+    fn waits_for_strong_reads(&self) -> bool {
+        let is_load = |given: &&Given<'_>| {
+            let StmtKind::Atomic(atomic) = &given.stmt.kind else { return false };
+            !matches!(atomic.access, AtomicAccess::CompareExchange { .. })
+        };
+        let changes =
+            |given: &&Given<'_>| given.reads().into_iter().any(|local| self.depends_on_itself(local));
+        let is_by_itself = |end: &Vec<&'k Expr>| {
+            let behind = self.behind(end);
+            behind.iter().all(|given| matches!(given.stmt.kind, StmtKind::Assign { .. }))
+                && behind.iter().any(changes)
+        };
+        self.ends.iter().any(|end| self.behind(end).iter().any(is_load))
+            && !self.ends.iter().any(is_by_itself)
+    }
+
+    /// The statements that give the values that some conditions depend on.
+    fn behind<'e>(&self, conditions: impl IntoIterator<Item = &'e &'k Expr>) -> Vec<&Given<'k>>
+    where
+        'k: 'e,
+    {
         let mut read = vec![];
-        for condition in given.conditions.iter().chain(&given.continued) {
-            visit::each_local(condition, &mut |local| read.push(local));
-        }
-        let of_condition = self.sources(read.clone());
-        let is_strong = |given: &Given<'_>| matches!(given.stmt.kind, StmtKind::Atomic(_));
-        let all = read.iter().chain(&of_condition).filter_map(|local| self.given.get(local));
-        all.flatten().any(is_strong)
+        conditions.into_iter().for_each(|part| visit::each_local(part, &mut |local| read.push(local)));
+        let sources = self.sources(read.clone());
+        let all: QuickSet<LocalId> = read.into_iter().chain(sources).collect();
+        all.iter().filter_map(|local| self.given.get(local)).flatten().collect()
     }
 
     /// What the values of some locals are computed from in this turn, and in those before.

@@ -77,3 +77,18 @@ fn counts_later_blocks(words: Global<u32>, out: Global<u32>) {
         out.set(block_idx().x, 1);
     }
 }
+
+/// The words are looked at in turn, until all blocks have come, which may not have started.
+#[tma_kernel(threads = 32)]
+fn looks_at_blocks_in_turn(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.store(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = 0;
+        let mut come = 0;
+        while come != (1 << grid_dim().x) - 1 {
+            if words.load(at, Order::Relaxed, Scope::Device) != 0 { come |= 1 << at; }
+            at = (at + 1) % grid_dim().x;
+        }
+        out.set(block_idx().x, 1);
+    }
+}
