@@ -8,7 +8,7 @@ use ptx_sim::tensor_map::{Fill, Mode};
 use ptx_sim::{Arg, Findings, GlobalMemory, GlobalOrder, LaunchConfig, Module, TensorMap, launch};
 use tma_codegen::check::{CheckedKernel, for_target};
 use tma_codegen::diag::{Counterexample, Given, Sink};
-use tma_codegen::ir::{Axis, Cluster, Param, ParamKind, Scalar};
+use tma_codegen::ir::{Axis, Cluster, Kernel, Param, ParamKind, Scalar, StmtKind, visit};
 use tma_codegen::{Checks, Target, compile_kernel};
 use tma_model::TileType;
 
@@ -29,6 +29,15 @@ pub struct Replay {
     example: Counterexample,
 }
 
+/// Whether the runtime launches a kernel so that all of its blocks run at once.
+fn is_cooperative(kernel: &Kernel) -> bool {
+    let mut is_cooperative = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        is_cooperative |= matches!(stmt.kind, StmtKind::SyncGrid { .. });
+    });
+    is_cooperative
+}
+
 impl Replay {
     /// Compiles a kernel, to be launched with these numbers.
     ///
@@ -38,6 +47,7 @@ impl Replay {
     pub fn new(path: &str, kernel: CheckedKernel, example: &Counterexample) -> anyhow::Result<Self> {
         let (params, launch) = (kernel.kernel().params.clone(), kernel.kernel().launch.clone());
         let dynamic_shared_bytes = kernel.layout().bytes();
+        let cooperative = is_cooperative(kernel.kernel());
         let target = for_target(kernel, Target::default(), &mut Sink::default());
         let target = target.ok_or_else(|| anyhow::anyhow!("the kernel is not for the target"))?;
         let ptx =
@@ -52,6 +62,7 @@ impl Replay {
             grid: grid(example, cluster),
             block: launch.threads,
             cluster,
+            cooperative,
             dynamic_shared_bytes,
             instruction_limit: INSTRUCTIONS,
             host_threads: 1,
@@ -64,6 +75,14 @@ impl Replay {
     #[must_use]
     pub fn with_global_order(mut self) -> Self {
         self.config.checks.global_order = GlobalOrder::Always;
+        self
+    }
+
+    /// With all blocks at once, also where the runtime would not ask for that: a device may have room
+    /// for them.
+    #[must_use]
+    pub fn with_all_blocks_at_once(mut self) -> Self {
+        self.config.cooperative = true;
         self
     }
 

@@ -7,6 +7,7 @@
 #![cfg(feature = "llvm")]
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ptx_sim::{FindingKind, Findings};
@@ -41,6 +42,27 @@ fn kernels(path: &Path) -> anyhow::Result<Vec<CheckedKernel>> {
     let accepted =
         tma_codegen::check("kernels.rs", &source).map_err(|failure| anyhow::anyhow!("{failure}"))?;
     Ok(accepted.kernels.into_iter().map(|checked| checked.kernel).collect())
+}
+
+/// The kernels of all files in a folder.
+fn kernels_below(path: &str) -> anyhow::Result<Vec<CheckedKernel>> {
+    let mut paths: Vec<_> = fs::read_dir(folder(path))?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let all: anyhow::Result<Vec<_>> = paths.iter().map(|path| kernels(path)).collect();
+    Ok(all?.into_iter().flatten().collect())
+}
+
+/// What the simulator finds under some seeds: the rules that are broken, and their lines.
+fn found_in(replay: &Replay, seeds: Range<u64>) -> anyhow::Result<Vec<String>> {
+    let mut all = vec![];
+    for seed in seeds {
+        let found = replay.run(seed)?;
+        let kinds: Vec<_> = found.iter().map(|finding| (finding.kind, lines_of(finding))).collect();
+        if !kinds.is_empty() {
+            all.push(format!("seed {seed}: {kinds:?}"));
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a finding of the simulator is of the rule that the compiler names.
@@ -190,33 +212,45 @@ fn counterexamples_of_mutants_go_wrong_as_they_say() {
 #[test]
 fn what_is_right_runs_quiet() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
-    let mut paths: Vec<_> =
-        fs::read_dir(folder("codegen/tests/protocol/right"))?.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        for kernel in kernels(&path)? {
-            all += 1;
-            let name = kernel.kernel().path();
-            for number in [0, 1, 2, 5] {
-                let example = all_are(&kernel, number);
-                let replay = Replay::new("kernels.rs", kernel.clone(), &example)?;
-                // What the kernel assumes has to hold.
-                if number == 0 && name == "at_least_one" {
-                    continue;
-                }
-                for seed in 0..2 {
-                    let found = replay.run(seed)?;
-                    let kinds: Vec<_> =
-                        found.iter().map(|finding| (finding.kind, lines_of(finding))).collect();
-                    if !kinds.is_empty() {
-                        wrong.push(format!("{name} with {number}, seed {seed}: {kinds:?}"));
-                    }
-                }
+    let by_orders = kernels_below("codegen/tests/protocol/right_by_orders")?;
+    for kernel in kernels_below("codegen/tests/protocol/right")?.into_iter().chain(by_orders) {
+        all += 1;
+        let name = kernel.kernel().path();
+        for number in [0, 1, 2, 5] {
+            let replay = Replay::new("kernels.rs", kernel.clone(), &all_are(&kernel, number))?;
+            // What the kernel assumes has to hold.
+            if number == 0 && ["at_least_one", "count_from_the_launch"].contains(&name.as_str()) {
+                continue;
             }
+            let found = found_in(&replay, 0..2)?;
+            wrong.extend(found.iter().map(|found| format!("{name} with {number}, {found}")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(all >= 60, "{all} kernels");
+    assert!(all >= 145, "{all} kernels");
+    Ok(())
+}
+
+/// The right kernels that communicate through global memory: in grids of two and of four blocks, one
+/// block after the other where the runtime would launch them so, and all at once.
+#[test]
+fn what_blocks_tell_each_other_runs_quiet() -> anyhow::Result<()> {
+    let (mut wrong, mut all) = (vec![], 0);
+    for kernel in kernels_below("codegen/tests/protocol/right_between_blocks")? {
+        all += 1;
+        let name = kernel.kernel().path();
+        for (blocks, number) in [(2, 1), (4, 3)] {
+            let mut example = all_are(&kernel, number);
+            example.numbers.push((Given::GridDim(Axis::X), blocks));
+            let replay = Replay::new("kernels.rs", kernel.clone(), &example)?.with_global_order();
+            let found = found_in(&replay, 0..REPLAYS)?;
+            wrong.extend(found.iter().map(|found| format!("{name}, {blocks} blocks, {found}")));
+            let found = found_in(&replay.with_all_blocks_at_once(), 0..REPLAYS)?;
+            wrong.extend(found.iter().map(|found| format!("{name}, {blocks} blocks at once, {found}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(all >= 75, "{all} kernels");
     Ok(())
 }
 

@@ -76,12 +76,14 @@ fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
 struct Turn<'k> {
     /// The statements that give a local its value.
     given: QuickMap<LocalId, Vec<Given<'k>>>,
-    /// The conditions that may end the loop.
-    ends: Vec<&'k Expr>,
+    /// The conditions that may end the loop: all those of one end together.
+    ends: Vec<Vec<&'k Expr>>,
     /// Locals that are given a value in each turn before anything reads them.
     of_turn: QuickSet<LocalId>,
     /// Locals that were read or written so far.
     met: QuickSet<LocalId>,
+    /// The conditions under which the turn may have gone on with the next one so far.
+    continued: Vec<&'k Expr>,
     /// Whether anything happens that others notice.
     is_noticed: bool,
     /// Whether anything is read with an order.
@@ -92,6 +94,8 @@ struct Turn<'k> {
 struct Given<'k> {
     stmt: &'k Stmt,
     conditions: Vec<&'k Expr>,
+    /// The conditions under which a turn does not come here.
+    continued: Vec<&'k Expr>,
 }
 
 impl Given<'_> {
@@ -115,7 +119,7 @@ impl<'k> Turn<'k> {
         } else if let StmtKind::While { label, header, condition, body } = &stmt.kind {
             turn.block(header, *label, &[]);
             turn.read(condition);
-            turn.ends.push(condition);
+            turn.ends.push(vec![condition]);
             turn.block(body, *label, &[]);
         } else {
             return None;
@@ -168,13 +172,10 @@ impl<'k> Turn<'k> {
                 self.block(body, own, &under(condition));
             }
             // One that leaves an inner loop is taken to leave this one as well.
-            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.ends.extend(conditions),
-            StmtKind::Continue(label) if *label != own => self.ends.extend(conditions),
-            StmtKind::Continue(_)
-            | StmtKind::Assert { .. }
-            | StmtKind::Trap
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(Sync::Warp) => {}
+            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.end(conditions),
+            StmtKind::Continue(label) if *label != own => self.end(conditions),
+            StmtKind::Continue(_) => self.continued.extend(conditions),
+            StmtKind::Assert { .. } | StmtKind::Trap | StmtKind::Fence(_) | StmtKind::Sync(Sync::Warp) => {}
             StmtKind::TileSet { .. }
             | StmtKind::SharedSet { .. }
             | StmtKind::GlobalSet { .. }
@@ -209,24 +210,39 @@ impl<'k> Turn<'k> {
         }
     }
 
+    fn end(&mut self, conditions: &[&'k Expr]) {
+        self.ends.push(conditions.iter().chain(&self.continued).copied().collect());
+    }
+
     fn give(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
         let is_first = self.met.insert(local);
         if is_first && is_whole && conditions.is_empty() {
             self.of_turn.insert(local);
         }
-        self.given.entry(local).or_default().push(Given { stmt, conditions: conditions.to_vec() });
+        self.given.entry(local).or_default().push(Given {
+            stmt,
+            conditions: conditions.to_vec(),
+            continued: self.continued.clone(),
+        });
     }
 
     /// The read that alone can end the loop, if it is one of memory.
     fn poll(&self) -> Option<Poll<'k>> {
         let (mut open, mut seen, mut plain) = (vec![], QuickSet::default(), None);
         let mut is_strong = false;
-        self.ends.iter().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
+        if self.waits_for_strong_reads() {
+            return Some(Poll::Strong);
+        }
+        self.ends.iter().flatten().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
             let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
-            // A value of the last turn makes this turn another.
+            // A value of the last turn makes this turn another, unless it is kept until a strong read
+            // gives something else.
             if !self.of_turn.contains(&local) && self.depends_on_itself(local) {
-                return None;
+                if !given.iter().all(|given| self.is_by_strong_read(given)) {
+                    return None;
+                }
+                is_strong = true;
             }
             for given in given {
                 is_strong |= matches!(given.stmt.kind, StmtKind::Atomic(_));
@@ -250,17 +266,52 @@ impl<'k> Turn<'k> {
 
     /// Whether a local's value is computed from its last one, or under conditions on it.
     fn depends_on_itself(&self, local: LocalId) -> bool {
-        let (mut open, mut seen) = (vec![local], QuickSet::default());
+        self.sources(vec![local]).contains(&local)
+    }
+
+    /// Whether a strong read decides if a local is given this value.
+    fn is_by_strong_read(&self, given: &Given<'k>) -> bool {
+        let conditions = given.conditions.iter().chain(&given.continued);
+        self.behind(conditions).iter().any(|given| matches!(given.stmt.kind, StmtKind::Atomic(_)))
+    }
+
+    /// Whether a load with an order ends the loop, and nothing that changes by itself: not a number of
+    /// turns, say. Which places are loaded may change from turn to turn.
+    fn waits_for_strong_reads(&self) -> bool {
+        let is_load = |given: &&Given<'_>| {
+            let StmtKind::Atomic(atomic) = &given.stmt.kind else { return false };
+            !matches!(atomic.access, AtomicAccess::CompareExchange { .. })
+        };
+        let changes =
+            |given: &&Given<'_>| given.reads().into_iter().any(|local| self.depends_on_itself(local));
+        let is_by_itself = |end: &Vec<&'k Expr>| {
+            let behind = self.behind(end);
+            behind.iter().all(|given| matches!(given.stmt.kind, StmtKind::Assign { .. }))
+                && behind.iter().any(changes)
+        };
+        self.ends.iter().any(|end| self.behind(end).iter().any(is_load))
+            && !self.ends.iter().any(is_by_itself)
+    }
+
+    /// The statements that give the values that some conditions depend on.
+    fn behind<'e>(&self, conditions: impl IntoIterator<Item = &'e &'k Expr>) -> Vec<&Given<'k>>
+    where
+        'k: 'e,
+    {
+        let mut read = vec![];
+        conditions.into_iter().for_each(|part| visit::each_local(part, &mut |local| read.push(local)));
+        let sources = self.sources(read.clone());
+        let all: QuickSet<LocalId> = read.into_iter().chain(sources).collect();
+        all.iter().filter_map(|local| self.given.get(local)).flatten().collect()
+    }
+
+    /// What the values of some locals are computed from in this turn, and in those before.
+    fn sources(&self, mut open: Vec<LocalId>) -> QuickSet<LocalId> {
+        let mut sources = QuickSet::default();
         while let Some(next) = open.pop() {
-            for read in self.given.get(&next).into_iter().flatten().flat_map(Given::reads) {
-                if read == local {
-                    return true;
-                }
-                if seen.insert(read) {
-                    open.push(read);
-                }
-            }
+            let read = self.given.get(&next).into_iter().flatten().flat_map(Given::reads);
+            open.extend(read.filter(|read| sources.insert(*read)));
         }
-        false
+        sources
     }
 }

@@ -13,6 +13,7 @@ mod sound;
 mod statements;
 mod tree;
 mod unproved;
+mod vacuous;
 mod wrong;
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tma_codegen::check::CheckedKernel;
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 
-/// Where kernels are that run, and are tested to be right.
-const FOLDERS: [&str; 5] =
+/// The folders of kernels that run, and are tested to be right.
+pub(crate) const FOLDERS: [&str; 5] =
     ["examples/src", "tests/src/kernels", "tests/src/conformance", "tests/src/gpu", "tma-kernels/src"];
 
 /// How many instances of a kernel are looked at: they differ in types more than in order.
@@ -32,32 +33,44 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-#[test]
-fn no_right_kernel_is_refused() {
-    let (mut refused, mut judged, mut proved) = (vec![], 0, 0);
-    for path in FOLDERS.iter().flat_map(|folder| sources(&root().join(folder))) {
+/// The kernels in the files below a folder, each with the name of its file.
+pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
+    let mut found = vec![];
+    for path in sources(folder) {
         let source = fs::read_to_string(&path).expect("a source file");
         if !source.contains("#[tma_kernel") {
             continue;
         }
         let name = path.display().to_string();
         let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
-        let mut last = (String::new(), 0);
-        for checked in accepted.kernels {
-            let kernel = &checked.kernel;
-            let number = if last.0 == kernel.kernel().name { last.1 + 1 } else { 0 };
-            last = (kernel.kernel().name.clone(), number);
-            if number >= INSTANCES {
-                continue;
+        found.extend(accepted.kernels.into_iter().map(|checked| (name.clone(), checked.kernel)));
+    }
+    found
+}
+
+/// Of each kernel the first [`INSTANCES`].
+pub(crate) fn first_instances(all: Vec<(String, CheckedKernel)>) -> Vec<(String, CheckedKernel)> {
+    let mut last = (String::new(), 0);
+    let is_first = |(_, checked): &(String, CheckedKernel)| {
+        let name = &checked.kernel().name;
+        let number = if last.0 == *name { last.1 + 1 } else { 0 };
+        last = (name.clone(), number);
+        number < INSTANCES
+    };
+    all.into_iter().filter(is_first).collect()
+}
+
+#[test]
+fn no_right_kernel_is_refused() {
+    let (mut refused, mut judged, mut proved) = (vec![], 0, 0);
+    for (name, checked) in FOLDERS.iter().flat_map(|folder| first_instances(kernels(&root().join(folder)))) {
+        judged += 1;
+        match judge(&checked, Budget::MACRO).verdict {
+            Verdict::Broken(diagnostic) => {
+                refused.push(format!("{name}: {}:\n{}", checked.kernel().path(), diagnostic.text()));
             }
-            judged += 1;
-            match judge(kernel, Budget::MACRO).verdict {
-                Verdict::Broken(diagnostic) => {
-                    refused.push(format!("{name}: {}:\n{}", kernel.kernel().path(), diagnostic.text()));
-                }
-                Verdict::Proved => proved += 1,
-                Verdict::CheckedUpTo(_) | Verdict::NotDecided(_) => {}
-            }
+            Verdict::Proved => proved += 1,
+            Verdict::CheckedUpTo(_) | Verdict::NotDecided(_) => {}
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));

@@ -70,4 +70,46 @@ fn a_place_of_another_warp(g: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
     if t < 32 { g.set(block_idx().x * 32 + t % 32, 7); }
     if t >= 32 { out.set(block_idx().x * 64 + t, g.get(block_idx().x * 32 + t % 32)); }
+
+/// Each block goes along the words of all, the last one first, which may not have started.
+#[tma_kernel(threads = 32)]
+fn looks_at_later_blocks(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.store(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = grid_dim().x;
+        while at > 0 {
+            if words.load(at - 1, Order::Relaxed, Scope::Device) != 0 { at -= 1; }
+        }
+        out.set(block_idx().x, 1);
+    }
+}
+
+/// The same, where a turn goes on with the next one before it counts.
+#[tma_kernel(threads = 32)]
+fn counts_later_blocks(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.fetch_add(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = grid_dim().x;
+        loop {
+            if words.load(at - 1, Order::Relaxed, Scope::Device) == 0 { continue; }
+            at -= 1;
+            if at == 0 { break; }
+        }
+        out.set(block_idx().x, 1);
+    }
+}
+
+/// The words are looked at in turn, until all blocks have come, which may not have started.
+#[tma_kernel(threads = 32)]
+fn looks_at_blocks_in_turn(words: Global<u32>, out: Global<u32>) {
+    if lane_idx() == 0 {
+        words.store(block_idx().x, 1, Order::Relaxed, Scope::Device);
+        let mut at = 0;
+        let mut come = 0;
+        while come != (1 << grid_dim().x) - 1 {
+            if words.load(at, Order::Relaxed, Scope::Device) != 0 { come |= 1 << at; }
+            at = (at + 1) % grid_dim().x;
+        }
+        out.set(block_idx().x, 1);
+    }
 }
