@@ -43,6 +43,7 @@ pub mod layout;
 mod limits;
 mod low_bits;
 pub(crate) mod mma;
+mod one_element;
 mod operations;
 mod plain_polls;
 pub mod protocol;

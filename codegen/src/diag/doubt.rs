@@ -53,6 +53,8 @@ pub enum Why {
     Waits,
     /// An access to global memory that other blocks may write, without a meeting of the grid between.
     Blocks,
+    /// Plain accesses of several threads to one element of global memory.
+    Element,
     /// No execution was followed to its end.
     NoEnd,
     /// Registers that one warpgroup gives may go to another than waits for them.
@@ -99,6 +101,9 @@ impl fmt::Display for Why {
             Self::Waits => "this waits for what another thread writes, which is not followed",
             Self::Blocks => {
                 "other blocks may write this memory, and what orders blocks is not followed but for `sync_grid`"
+            }
+            Self::Element => {
+                "several threads may access this element, and what orders them is not followed but for `sync_threads`"
             }
             Self::NoEnd => "no execution was followed to the end of the kernel",
             Self::Registers => {

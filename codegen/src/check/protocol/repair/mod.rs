@@ -70,6 +70,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Elected
         | Why::Global
         | Why::Blocks
+        | Why::Element
         | Why::Registers => true,
         Why::Operand
         | Why::Condition
