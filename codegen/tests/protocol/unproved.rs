@@ -292,7 +292,7 @@ fn k(out: Global<u32>) {{
     let strong = [
         "count.fetch_add(0, 1, Order::Relaxed, Scope::Block);",
         "count.store(0, 1, Order::Relaxed, Scope::Block);",
-        "out.set(1, count.load(0, Order::Relaxed, Scope::Block));",
+        "out.set(thread_idx().x, count.load(0, Order::Relaxed, Scope::Block));",
     ];
     for one in strong {
         for other in strong {

@@ -16,8 +16,6 @@ use crate::tree::{FOLDERS, first_instances, kernels, root};
 const BY_ATOMICS: &[&str] = &[
     "a_queue_per_warp",
     "greatest_of_all_tiles",
-    "vectors_added_by_all",
-    "place_of_the_greatest",
     "tries_and_gives_up",
     "tickets_of_warps",
     "queue_that_is_reset",
@@ -25,8 +23,13 @@ const BY_ATOMICS: &[&str] = &[
 ];
 
 /// The same of the repository's kernels.
-const BY_ATOMICS_OF_REPOSITORY: &[&str] =
-    &["tma_copy_pipelined::deep", "order_moved::bool", "add_by_reduction::four"];
+const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
+    "tma_copy_pipelined::deep",
+    "order_moved::bool",
+    "order_integers::i32",
+    "order_floats",
+    "add_by_reduction::four",
+];
 
 /// Kernels that take all of the budget where the race is in them.
 const BY_BUDGET: &[&str] = &["producer_and_consumer", "place_named_barriers"];

@@ -257,6 +257,10 @@ fn blocks_whose_accesses_nothing_orders_are_refused() {
         "data.set(block_idx().x * 32 + t, data.get(block_idx().x * 32 + t) + 1);".to_owned(),
         last(&counted("AcqRel, Scope::Device")),
         last(&format!("{{ fence(); let before = {}; fence(); before }}", counted("Relaxed, Scope::Device"))),
+        // A count that is kept in shared memory, and depends on what was there.
+        "let was = is_last.get(0); sync_warp(); if t == 0 { is_last.set(0, was == false); } sync_warp();
+        if is_last.get(0) == true { out.set(t, data.get(t)); }"
+            .to_owned(),
         // Tickets, and the first block: neither waits for others.
         "let tile = flag.fetch_add(0, 1, Order::Relaxed, Scope::Device); if tile < 64 { data.set(tile, out.get(tile)); }".to_owned(),
         "data.set(block_idx().x * 32 + t, 1);

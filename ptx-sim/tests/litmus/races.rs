@@ -43,3 +43,44 @@ fn atomic_operations_of_a_block_count_within_it() {
     }
     run(Place::Apart, &[&add("gpu"), "st.global.u32 [%x], 5;"]).always_found(Race);
 }
+
+/// PTX ISA, "Causality Order": a write that a read observes comes before what follows the read, as
+/// far as accesses to the same address are concerned.
+#[test]
+fn a_thread_may_write_weakly_what_it_has_read_strongly() {
+    let reset = |order: &str, scope: &str| {
+        format!(
+            "wait: ld.{order}.{scope}.global.u32 %a, [%x]; setp.ne.u32 %p2, %a, 1; @%p2 bra wait; \
+             st.global.u32 [%x], 0;"
+        )
+    };
+    for order in ["relaxed", "acquire"] {
+        for store in ["relaxed", "release"] {
+            let set = format!("st.{store}.gpu.global.u32 [%x], 1;");
+            run(Place::Apart, &[&set, &reset(order, "gpu")]).clean();
+            run(Place::Block, &[&set, &reset(order, "gpu")]).clean();
+        }
+    }
+    // Not where the scope of the read leaves out who wrote, nor what it wrote elsewhere.
+    run(Place::Apart, &["st.relaxed.gpu.global.u32 [%x], 1;", &reset("relaxed", "cta")]).always_found(Race);
+    let then = "ld.relaxed.gpu.global.u32 %a, [%x]; setp.eq.u32 %p2, %a, 1; @%p2 ld.global.u32 %b, [%y];";
+    run(Place::Apart, &["st.global.u32 [%y], 1; st.relaxed.gpu.global.u32 [%x], 1;", then]).found(Race);
+}
+
+#[test]
+fn so_may_a_thread_in_shared_memory() {
+    // The first thread writes a zero, and says so.
+    let set =
+        "st.shared.u32 [tile], 0; st.release.cta.global.u32 [%y], 1; st.relaxed.cta.shared.u32 [tile], 1;";
+    let begin = "begin: ld.acquire.cta.global.u32 %b, [%y]; setp.eq.u32 %p2, %b, 0; @%p2 bra begin;";
+    let wait = |order: &str| {
+        format!(
+            "{begin} wait: ld.{order}.cta.shared.u32 %a, [tile]; setp.ne.u32 %p2, %a, 1; @%p2 bra wait; \
+             st.shared.u32 [tile], 0;"
+        )
+    };
+    for order in ["relaxed", "acquire"] {
+        run(Place::Block, &[set, &wait(order)]).clean();
+    }
+    run(Place::Block, &[set, &format!("{begin} st.shared.u32 [tile], 2;")]).found(Race);
+}

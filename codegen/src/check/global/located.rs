@@ -82,8 +82,8 @@ struct Walk<'k> {
 impl<'k> Walk<'k> {
     /// The guard of an arm of a condition.
     fn guard(&self, condition: Number, arm: usize) -> Guard {
-        let stored = self.loaded.get(&condition.id).and_then(|array| self.stored.get(array));
-        let equal = self.numbers.equal(stored.copied().unwrap_or(condition.id)).into();
+        let stored = |id| self.loaded.get(&id).and_then(|array| self.stored.get(array)).copied();
+        let equal = self.numbers.equal(condition.id, stored).into();
         Guard { condition, arm, is_of_loop: false, equal }
     }
 

@@ -20,13 +20,13 @@ mod together;
 mod touch;
 mod unordered;
 
-use self::located::Located;
+use self::located::{Guard, Located};
 use self::numbers::Number;
 use self::together::{Level, Together};
 pub(super) use self::touch::{Touch, taken_apart};
 pub(super) use self::unordered::unordered;
 use crate::check::protocol::{Doubt, Why};
-use crate::ir::{Kernel, ParamId};
+use crate::ir::{Kernel, MemoryScope, ParamId, StmtKind};
 use crate::quick::QuickMap;
 
 /// Where what is done with global memory is not followed.
@@ -41,7 +41,7 @@ pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
         block: Together::of(kernel, Level::Block),
         threads: kernel.launch.thread_count(),
     };
-    let mut found = vec![];
+    let mut found = narrow(kernel, &all);
     for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
         let span = one.touch.stmt.origin.span;
         if meetings.threads > 1 && by_all_threads(one) {
@@ -54,6 +54,20 @@ pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
         }
     }
     found
+}
+
+/// The strong accesses to elements of all blocks that some of these are left out of.
+fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
+    let is_written = |param| all.iter().any(|one| one.touch.writes && one.touch.param == param);
+    let is_narrow = |one: &&Located<'_>| {
+        let StmtKind::Atomic(atomic) = &one.touch.stmt.kind else { return false };
+        atomic.scope < MemoryScope::Device
+            && !one.place.iter().any(|number| number.by_block)
+            && is_written(one.touch.param)
+    };
+    let doubt = |one: &Located<'_>| Doubt { why: Why::Blocks, span: one.touch.stmt.origin.span };
+    let trusted = |one: &&Located<'_>| kernel.is_trusted(one.touch.stmt.origin);
+    all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(doubt).collect()
 }
 
 /// Whether all threads of a block write different values to one element.
@@ -117,7 +131,19 @@ fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {
 
 /// Whether a thread that makes the one access of an element also makes the other, which writes it.
 fn is_by_the_same(one: &Located<'_>, with: &Located<'_>) -> bool {
-    let excluded = one.guards.iter().any(|guard| with.guards.iter().any(|other| guard.excludes(other)));
-    let comes_there = with.guards.iter().all(|guard| one.guards.contains(guard));
-    !excluded && (comes_there || one.place.iter().any(|number| number.is_own()))
+    let [is_own, by_thread, by_block] =
+        [Number::is_own, |number: Number| number.by_thread, |number: Number| number.by_block]
+            .map(|is_so| one.place.iter().any(|number| is_so(*number)));
+    // Different blocks have different elements, and so do different threads.
+    let excludes = |guard: &Guard, other: &Guard| {
+        guard.excludes(other) && if guard.condition.by_thread { !is_own } else { !by_block }
+    };
+    let are_others = one.guards.iter().any(|guard| with.guards.iter().any(|other| excludes(guard, other)));
+    // In each turn of a loop it may be another thread for which a condition holds.
+    let is_of_turn = |guard: &Guard| {
+        !guard.is_of_loop && guard.condition.by_thread && guard.condition.by_turn && !by_thread
+    };
+    let comes_there = with.guards.iter().all(|guard| one.guards.contains(guard) && !is_of_turn(guard));
+    // That threads write elements of their own is not judged.
+    !are_others && (comes_there || is_own) || one.touch.writes && by_thread
 }

@@ -13,6 +13,8 @@ pub(super) struct Number {
     pub(super) by_thread: bool,
     /// Whether blocks may have different ones.
     pub(super) by_block: bool,
+    /// Whether a thread may have another one in each turn of a loop.
+    pub(super) by_turn: bool,
     /// Whether different threads of a block may have the same, although it is made of their numbers.
     folds: bool,
 }
@@ -40,7 +42,8 @@ pub(super) struct Numbers {
     given: QuickMap<LocalId, Number>,
     /// The numbers of what was computed, by the operation and its operands.
     known: QuickMap<(String, Vec<u32>), Number>,
-    /// The comparisons and sums among these, by their numbers: what they are of.
+    /// The conjunctions, comparisons and sums among these, by their numbers: what they are of.
+    conjunctions: QuickMap<u32, Vec<Number>>,
     compared: QuickMap<u32, Vec<Number>>,
     sums: QuickMap<u32, Vec<Number>>,
     count: u32,
@@ -75,14 +78,14 @@ impl Numbers {
         let counter = self.of_parts(format!("counter {}", outer(range.id)), &[range], false);
         // Threads that begin with numbers of their own are taken to go on with such.
         let [start, ..] = operands;
-        self.given.insert(inner.variable, Number { folds: !start.is_own(), ..counter });
+        self.given.insert(inner.variable, Number { by_turn: true, folds: !start.is_own(), ..counter });
         range
     }
 
     /// A value that no other equals, and of which nothing is known.
     pub(super) fn fresh(&mut self) -> Number {
         self.count += 1;
-        Number { id: self.count, int: None, by_thread: true, by_block: true, folds: true }
+        Number { id: self.count, int: None, by_thread: true, by_block: true, by_turn: true, folds: true }
     }
 
     /// The number of a value. Each operation is looked at once: variables have their numbers.
@@ -114,6 +117,8 @@ impl Numbers {
         }
         if let ExprKind::Binary(BinaryOp::Eq, ..) = &expr.kind {
             self.compared.insert(number.id, operands);
+        } else if let ExprKind::Binary(BinaryOp::And, ..) = &expr.kind {
+            self.conjunctions.insert(number.id, operands);
         } else if let ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) | ExprKind::Cast(_) = &expr.kind {
             self.sums.insert(number.id, operands);
         }
@@ -136,18 +141,16 @@ impl Numbers {
     }
 
     /// What is equal to something else than zero if a condition holds, and what that is a sum of.
-    pub(super) fn equal(&self, condition: u32) -> Vec<u32> {
-        let Some(sides) = self.compared.get(&condition) else { return vec![] };
-        if sides.iter().any(|side| side.int == Some(0)) {
-            return vec![];
-        }
-        let mut equal: Vec<u32> = sides.iter().map(|side| side.id).collect();
-        let mut next = 0;
-        while let Some(id) = equal.get(next) {
-            equal.extend(self.sums.get(id).into_iter().flatten().map(|part| part.id));
-            next += 1;
-        }
-        equal
+    /// `stored` tells what a value is that was loaded.
+    pub(super) fn equal(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+        let parts = |of: &QuickMap<u32, Vec<Number>>, id| -> Vec<u32> {
+            let stored = stored(id);
+            of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored).collect()
+        };
+        let conditions = reached(vec![condition], |id| parts(&self.conjunctions, id));
+        let sides = conditions.iter().filter_map(|id| self.compared.get(id));
+        let sides = sides.filter(|sides| sides.iter().all(|side| side.int != Some(0))).flatten();
+        reached(sides.map(|side| side.id).collect(), |id| parts(&self.sums, id))
     }
 
     /// The number of an operation on these.
@@ -160,12 +163,27 @@ impl Numbers {
             int: None,
             by_thread: operands.iter().any(|operand| operand.by_thread),
             by_block: operands.iter().any(|operand| operand.by_block),
+            by_turn: operands.iter().any(|operand| operand.by_turn),
             folds: folds || operands.iter().any(|operand| operand.by_thread && operand.folds),
             ..self.fresh()
         };
         self.known.insert(key, number);
         number
     }
+}
+
+/// These and all that is reached from them.
+fn reached(mut all: Vec<u32>, from: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let mut next = 0;
+    while let Some(&id) = all.get(next) {
+        for other in from(id) {
+            if !all.contains(&other) {
+                all.push(other);
+            }
+        }
+        next += 1;
+    }
+    all
 }
 
 /// Whether an operation may give the same for different operands.

@@ -70,6 +70,7 @@ fn a_place_of_another_warp(g: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
     if t < 32 { g.set(block_idx().x * 32 + t % 32, 7); }
     if t >= 32 { out.set(block_idx().x * 64 + t, g.get(block_idx().x * 32 + t % 32)); }
+}
 
 /// Each block goes along the words of all, the last one first, which may not have started.
 #[tma_kernel(threads = 32)]

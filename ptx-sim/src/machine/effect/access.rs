@@ -43,13 +43,15 @@ impl Machine {
                     self.access_global(actor.does(READS), address, len, manner, &[]);
                 }
             }
-            Place::Shared(SharedPlace { rank, at }) => {
+            Place::Shared(place @ SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
                     let view = self.order.view(actor.who);
                     let shadow = &mut self.memory.shared[rank].shadow;
                     let found = shadow.read(at, len, view, actor.site.ptx_line, order.is_strong());
-                    if let Some(conflict) = found {
+                    if let Some(conflict) = found
+                        && !self.order.has_observed(actor.who, conflict.other, place)
+                    {
                         self.conflict(actor.does(READS), Act::Read, rank, conflict);
                     }
                 }
@@ -105,8 +107,12 @@ impl Machine {
                     let found = shadow.write(at, len, view, actor.site.ptx_line, order.is_strong());
                     if let Some(conflict) = found
                         && !self.is_repeated(place, bytes, conflict)
+                        && !self.order.has_observed(actor.who, conflict.other, place)
                     {
                         self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
+                    }
+                    if order.is_strong() {
+                        self.order.wrote_strongly(actor.who, place);
                     }
                 }
                 copy(self.memory.shared[rank].bytes_mut(at, bytes.len()), bytes);

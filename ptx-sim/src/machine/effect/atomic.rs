@@ -189,9 +189,12 @@ impl Machine {
             self.visit(&Actor { who: action.who, site: action.site }, rank);
             let (view, line) = (self.order.view(action.who), action.site.ptx_line);
             let found = self.memory.shared[rank].shadow.change(at, len, view, line);
-            if let Some(conflict) = found {
+            if let Some(conflict) = found
+                && !self.order.has_observed(action.who, conflict.other, place)
+            {
                 self.conflict(action, Act::Write, rank, conflict);
             }
+            self.order.wrote_strongly(action.who, place);
         }
         self.memory.shared[rank].bytes_mut(at, len as usize)
     }

@@ -103,16 +103,17 @@ pub(super) struct Seen {
     pub(super) is_stale: bool,
 }
 
+/// Whether a strong access and one of this scope by `author` are morally strong.
+fn are_morally_strong(access: &GlobalAccess, author: Author, scope: MemoryScope, threads: u32) -> bool {
+    let by = access.author;
+    let reach = |theirs| by.reaches(theirs, author, threads) && author.reaches(scope, by, threads);
+    access.manner.scope.is_some_and(reach)
+}
+
 /// The releases that an access synchronises with: nothing of a store that it is not morally strong with.
 fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
-    let of = |mark: &GlobalAccess| {
-        let by = mark.author;
-        mark.manner
-            .scope
-            .is_some_and(|theirs| by.reaches(theirs, author, threads) && author.reaches(scope, by, threads))
-    };
     match &store.mark {
-        Some(mark) if of(mark) => Arc::clone(&store.released),
+        Some(mark) if are_morally_strong(mark, author, scope, threads) => Arc::clone(&store.released),
         Some(_) | None => Released::default(),
     }
 }
@@ -157,6 +158,20 @@ impl History {
             store.readers.push(*mark);
         }
         Some(Seen { value: store.value, released: observed(store, author, scope, threads), is_stale })
+    }
+
+    /// Whether the observer comes after a morally strong read that has seen this write: then it comes
+    /// after the write as far as this place is concerned (PTX ISA, "Causality Order").
+    pub(super) fn is_observed(&self, write: &GlobalAccess, observer: &Observer<'_>, threads: u32) -> bool {
+        let is_it = |store: &&Store| {
+            store.mark.as_ref().is_some_and(|mark| (mark.author, mark.step) == (write.author, write.step))
+        };
+        let has_seen = |reader: &GlobalAccess| {
+            let scope = reader.manner.scope;
+            let strong = scope.is_some_and(|scope| are_morally_strong(write, reader.author, scope, threads));
+            strong && observer.follows(reader)
+        };
+        self.stores.iter().rev().find(is_it).is_some_and(|store| store.readers.iter().any(has_seen))
     }
 
     /// The newest store, as an atomic operation sees it.

@@ -228,7 +228,7 @@ impl GlobalAccesses {
         let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
         let mut conflict = None;
         let mut access = |table: &mut Table, (start, end): (u64, u64)| {
-            let found = table.access(start, end.saturating_sub(start), mark, &observer);
+            let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_| false);
             conflict = conflict.or(found);
         };
         match &mut self.tracking {
@@ -241,7 +241,8 @@ impl GlobalAccesses {
             Tracking::Shared(grid) => {
                 let state = &mut *grid.state();
                 for (start, end) in stretches {
-                    access(&mut state.table, (start, end));
+                    let found = state.access(start, end.saturating_sub(start), mark, &observer);
+                    conflict = conflict.or(found);
                     if mark.manner.kind != AccessKind::Read {
                         state.forget_histories(start, end.saturating_sub(start));
                     }
@@ -313,6 +314,22 @@ fn is_read_of_thread(access: &GlobalAccess) -> bool {
 }
 
 impl State {
+    /// Checks an access against the earlier ones, and records it.
+    fn access(
+        &mut self,
+        address: u64,
+        len: u64,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+    ) -> Option<GlobalConflict> {
+        let (threads, is_of_thread) = (self.table.threads(), mark.manner.proxy == Proxy::Generic);
+        let history = self.histories.get(&address).filter(|_| is_of_thread);
+        let is_observed = |write: &GlobalAccess| {
+            history.is_some_and(|history| history.is_observed(write, observer, threads))
+        };
+        self.table.access(address, len, mark, observer, &is_observed)
+    }
+
     /// Forgets the stores to places that something else has written over.
     fn forget_histories(&mut self, address: u64, len: u64) {
         for piece in pieces(address, len) {

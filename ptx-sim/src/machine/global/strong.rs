@@ -89,7 +89,7 @@ impl GlobalAccesses {
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
-        let conflict = state.table.access(access.address, len.into(), &mark, &observer);
+        let conflict = state.access(access.address, len.into(), &mark, &observer);
         let seen = state
             .history(access.address, len, global)
             .and_then(|history| history.load(&mark, access.scope, &observer, threads, &mut self.random));
@@ -135,7 +135,7 @@ impl GlobalAccesses {
         let observer =
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let threads = state.table.threads();
-        let conflict = state.table.access(access.address, len.into(), &mark, &observer);
+        let conflict = state.access(access.address, len.into(), &mark, &observer);
         let author = mark.author;
         let base = match state.history(access.address, len, global) {
             Some(history) => match &change {

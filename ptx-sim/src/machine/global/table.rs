@@ -210,7 +210,8 @@ impl Table {
     }
 
     /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
-    /// answer is the first conflict.
+    /// answer is the first conflict. `is_observed` tells which writes in no order with it come
+    /// before it all the same.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -218,10 +219,11 @@ impl Table {
         len: u64,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
+        is_observed: &dyn Fn(&GlobalAccess) -> bool,
     ) -> Option<GlobalConflict> {
         let mut conflict = None;
         for piece in pieces(address, len) {
-            let found = self.access_piece(&piece, mark, observer);
+            let found = self.access_piece(&piece, mark, observer, is_observed);
             conflict = conflict.or(found);
         }
         conflict
@@ -233,6 +235,7 @@ impl Table {
         piece: &Piece,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
+        is_observed: &dyn Fn(&GlobalAccess) -> bool,
     ) -> Option<GlobalConflict> {
         // Lent, so that a line and the sets can be changed at a time.
         let mut sets = std::mem::take(&mut self.sets);
@@ -243,6 +246,10 @@ impl Table {
         for index in line.range(&piece.bytes, &mut sets) {
             let cell = &mut line.cells[index];
             let found = cell.after_write(mark, observer, threads);
+            let found = found.filter(|(rule, write)| match rule {
+                Rule::Race | Rule::ScopeTooNarrow => !is_observed(write),
+                Rule::MixedProxies | Rule::MissingProxyFence => true,
+            });
             if fences_only {
                 let found = found.filter(|(rule, _)| *rule == Rule::MissingProxyFence);
                 if let (None, Some((rule, other))) = (conflict, found) {

@@ -3,12 +3,15 @@
 //! Source: PTX ISA, "Release and acquire patterns". A location keeps what was released to it; an
 //! atomic operation adds to it (it continues the release sequence), a store replaces it.
 
+mod observed;
+
 use std::collections::{BTreeMap, HashMap};
 
 use tma_model::sync::{Acquirer, Component, Epoch, Knowledge, Order, Releases, View};
 
 use super::index::{BlockRank, PerThread, Shape, ThreadId, WarpIndex};
-use super::memory::Place;
+use super::memory::{Place, SharedPlace};
+use observed::Observed;
 
 /// What the agents of a cluster know of each other.
 #[derive(Debug)]
@@ -20,6 +23,7 @@ pub(super) struct HappensBefore {
     fences: PerThread<Fences>,
     /// What was released to each location.
     released: HashMap<Place, Releases>,
+    observed: Observed,
     acquirer: Acquirer,
     /// The next clock component; those below the number of threads are theirs.
     next: u32,
@@ -45,6 +49,7 @@ impl HappensBefore {
             views: PerThread::new(shape, |component| View::new(component, checked)),
             fences: PerThread::new(shape, |_| Fences::default()),
             released: HashMap::new(),
+            observed: Observed::default(),
             acquirer: Acquirer::default(),
             next: shape.all(),
             agents: BTreeMap::new(),
@@ -115,6 +120,9 @@ impl HappensBefore {
 
     /// A strong read.
     pub(super) fn strong_read(&mut self, who: ThreadId, place: Place, order: Order) {
+        if let Place::Shared(place) = place {
+            self.observed.read(who, self.views[who].epoch(), place);
+        }
         if self.released.is_empty() {
             return;
         }
@@ -134,6 +142,18 @@ impl HappensBefore {
             self.released.insert(place, Releases::default());
             self.release_to(who, place, order);
         }
+    }
+
+    /// A strong write to shared memory has been recorded with the current step of its thread.
+    pub(super) fn wrote_strongly(&mut self, who: ThreadId, place: SharedPlace) {
+        let view = &mut self.views[who];
+        self.observed.write(who, view.epoch(), place);
+        view.step();
+    }
+
+    /// Whether a thread comes after a strong read that has seen this strong write to shared memory.
+    pub(super) fn has_observed(&self, who: ThreadId, write: Epoch, place: SharedPlace) -> bool {
+        self.observed.has(&self.views[who], write, place)
     }
 
     /// An atomic operation, which reads what was released, and adds to it.

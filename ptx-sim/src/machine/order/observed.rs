@@ -1,0 +1,50 @@
+//! The strong writes to shared memory that strong reads have seen.
+//!
+//! Source: PTX ISA, "Causality Order": a write that a read observes comes before what the read comes
+//! before in base causality order, as far as accesses to the same address are concerned, whether or
+//! not anything is released and acquired. So a thread that has read a flag may write it weakly.
+
+use std::collections::HashMap;
+
+use tma_model::sync::{Epoch, View};
+
+use crate::machine::index::ThreadId;
+use crate::machine::memory::SharedPlace;
+
+/// The last strong write to a place.
+#[derive(Debug)]
+struct StrongWrite {
+    by: ThreadId,
+    step: Epoch,
+    /// The steps of other threads that have read it.
+    readers: Vec<Epoch>,
+}
+
+/// The last strong writes, by place.
+#[derive(Debug, Default)]
+pub(super) struct Observed(HashMap<SharedPlace, StrongWrite>);
+
+impl Observed {
+    /// A thread has written with this step, which stands for nothing else.
+    pub(super) fn write(&mut self, by: ThreadId, step: Epoch, place: SharedPlace) {
+        self.0.insert(place, StrongWrite { by, step, readers: Vec::new() });
+    }
+
+    /// A thread reads with this step. Within a block each scope includes the other thread; those of
+    /// threads of other blocks are not kept.
+    pub(super) fn read(&mut self, by: ThreadId, step: Epoch, place: SharedPlace) {
+        if let Some(write) = self.0.get_mut(&place)
+            && write.by != by
+            && write.by.block == by.block
+            && !write.readers.contains(&step)
+        {
+            write.readers.push(step);
+        }
+    }
+
+    /// Whether the agent of `view` comes after a read that has seen this write.
+    pub(super) fn has(&self, view: &View, write: Epoch, place: SharedPlace) -> bool {
+        let known = self.0.get(&place).filter(|known| known.step == write);
+        known.is_some_and(|known| known.readers.iter().any(|reader| view.follows(*reader)))
+    }
+}
