@@ -1,6 +1,9 @@
 //! Values by number: equal numbers are equal values, as one thread computes them.
 
-use crate::ir::{BinaryOp, Expr, ExprKind, For, Kernel, LocalId, Scalar, Special, StmtKind, visit};
+use crate::ir::{
+    BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind, UnaryOp,
+    visit,
+};
 use crate::quick::QuickMap;
 
 /// A value.
@@ -41,7 +44,7 @@ pub(super) struct Numbers {
     /// The numbers of variables that are given one value for good.
     given: QuickMap<LocalId, Number>,
     /// The numbers of what was computed, by the operation and its operands.
-    known: QuickMap<(String, Vec<u32>), Number>,
+    known: QuickMap<(Operation, Vec<u32>), Number>,
     /// The conjunctions, comparisons and sums among these, by their numbers: what they are of.
     conjunctions: QuickMap<u32, Vec<Number>>,
     compared: QuickMap<u32, Vec<Number>>,
@@ -74,8 +77,8 @@ impl Numbers {
     /// of such loops around it.
     pub(super) fn range(&mut self, inner: &For, outer: impl Fn(u32) -> usize) -> Number {
         let operands = [&inner.start, &inner.end, &inner.step].map(|expr| self.number(expr));
-        let range = self.of_parts(format!("range {}", inner.inclusive), &operands, false);
-        let counter = self.of_parts(format!("counter {}", outer(range.id)), &[range], false);
+        let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands, false);
+        let counter = self.of_parts(Operation::Counter { outer: outer(range.id) }, &[range], false);
         // Threads that begin with numbers of their own are taken to go on with such.
         let [start, ..] = operands;
         self.given.insert(inner.variable, Number { by_turn: true, folds: !start.is_own(), ..counter });
@@ -154,7 +157,7 @@ impl Numbers {
     }
 
     /// The number of an operation on these.
-    fn of_parts(&mut self, operation: String, operands: &[Number], folds: bool) -> Number {
+    fn of_parts(&mut self, operation: Operation, operands: &[Number], folds: bool) -> Number {
         let key = (operation, operands.iter().map(|operand| operand.id).collect());
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -198,24 +201,48 @@ fn folds(kind: &ExprKind) -> bool {
     )
 }
 
+/// What is done with operands, so that equal ones give equal values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Operation {
+    /// What has no operands, as it is written.
+    Leaf(String),
+    Unary(UnaryOp),
+    Binary(BinaryOp),
+    Integer(IntegerOp),
+    Math(MathOp),
+    Cast(Scalar),
+    Bits(Scalar),
+    Array,
+    Repeat(u32),
+    Index,
+    /// From the first operand to the second, in steps of the third.
+    Range {
+        inclusive: bool,
+    },
+    /// A number of a range, in a loop within so many others over that range.
+    Counter {
+        outer: usize,
+    },
+}
+
 /// What an expression does with its operands, if it gives equal values for equal ones.
-fn operation(expr: &Expr) -> Option<String> {
-    let to = || expr.ty.as_scalar().unwrap_or(Scalar::U32);
+fn operation(expr: &Expr) -> Option<Operation> {
+    let scalar = expr.ty.as_scalar();
     match &expr.kind {
         ExprKind::Const(_)
         | ExprKind::Shared(_)
         | ExprKind::Param(_)
         | ExprKind::GlobalLen(_)
-        | ExprKind::Special(_) => Some(format!("{:?}", expr.kind)),
-        ExprKind::Unary(op, _) => Some(format!("{op:?}")),
-        ExprKind::Binary(op, ..) => Some(format!("{op:?}")),
-        ExprKind::Integer(op, _) => Some(format!("{op:?}")),
-        ExprKind::Math(op, _) => Some(format!("{op:?}")),
-        ExprKind::Cast(_) => Some(format!("cast to {:?}", to())),
-        ExprKind::Bits(_) => Some(format!("bits as {:?}", to())),
-        ExprKind::Array(_) => Some("array".to_owned()),
-        ExprKind::Repeat(_) => Some(format!("repeat as {:?}", expr.ty)),
-        ExprKind::Index(..) => Some("index".to_owned()),
+        | ExprKind::Special(_) => Some(Operation::Leaf(format!("{:?}", expr.kind))),
+        ExprKind::Unary(op, _) => Some(Operation::Unary(*op)),
+        ExprKind::Binary(op, ..) => Some(Operation::Binary(*op)),
+        ExprKind::Integer(op, _) => Some(Operation::Integer(*op)),
+        ExprKind::Math(op, _) => Some(Operation::Math(*op)),
+        ExprKind::Cast(_) => scalar.map(Operation::Cast),
+        ExprKind::Bits(_) => scalar.map(Operation::Bits),
+        ExprKind::Array(_) => Some(Operation::Array),
+        ExprKind::Repeat(_) => expr.ty.elements().map(|(_, len)| Operation::Repeat(len)),
+        ExprKind::Index(..) => Some(Operation::Index),
         ExprKind::Local(_)
         | ExprKind::ZeroAccumulator
         | ExprKind::Stage(..)
