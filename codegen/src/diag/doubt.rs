@@ -88,14 +88,14 @@ impl fmt::Display for Why {
             }
             Self::Cluster => "a cluster of more blocks than are followed",
             Self::Atomics => {
-                "nothing orders these accesses but, it may be, flags or fences, which are not followed"
+                "flags or fences may order these accesses; they are not followed"
             }
             Self::Trusted => "something seems wrong here, at a statement that the kernel trusts",
             Self::Round => "nothing orders this arrival after the barrier's last round: it may count in either",
             Self::Undefined => "PTX does not define what happens here",
             Self::Grid => "whether a block comes to this meeting of the grid depends on its place or on data",
             Self::Elected => "it matters here which lane `elect_one` picks",
-            Self::Global => "nothing orders accesses to the same global memory",
+            Self::Global => "unordered accesses to the same global memory",
             Self::Waits => "this waits for what another thread writes, which is not followed",
             Self::Blocks => {
                 "other blocks may write this memory, and what orders blocks is not followed but for `sync_grid`"

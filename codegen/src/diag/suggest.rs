@@ -229,8 +229,12 @@ const FUNCTIONS: Table = &[
 
 const ACCESSES: Table = &[
     (&["fetch_sub", "atomic_sub"], Ours::Instead("write `fetch_add` of the negated value")),
-    (&["fetch_inc", "atomic_inc", "fetch_increment"], Ours::Instead("write `fetch_add` of 1")),
-    (&["fetch_dec", "atomic_dec"], Ours::Instead("write `fetch_add` of -1, or of `u32::MAX`")),
+    (&["fetch_inc", "fetch_increment"], Ours::Instead("write `fetch_add` of 1")),
+    (&["fetch_dec", "fetch_decrement"], Ours::Instead("write `fetch_add` of -1, or of `u32::MAX`")),
+    (
+        &["atomic_inc", "atomic_dec"],
+        Ours::Instead("write `fetch_add` of 1, or a loop of `compare_exchange` if it wraps at a bound"),
+    ),
     (
         &["fetch_nand", "fetch_update", "fetch_mul"],
         Ours::Instead("write a loop that tries `compare_exchange` until it returns what was read"),

@@ -177,6 +177,10 @@ fn blocks_that_meet_the_grid_otherwise_are_refused() {
         let Verdict::Broken(diagnostic) = of(body) else { panic!("{body}: {:?}", of(body)) };
         assert_eq!(diagnostic.code(), Code::Deadlock, "{body}");
     }
+    // In a launch with another number all blocks come to the same.
+    let by_number =
+        "if block_idx().x == 0 { if n == 1 { sync_grid(c); } } else { if n == 2 { sync_grid(c); } }";
+    assert!(!matches!(of(by_number), Verdict::Broken(_)), "{:?}", of(by_number));
     // A host may launch as many blocks as it says.
     for body in
         ["if block_idx().x < n { sync_grid(c); }", "if block_idx().x < grid_dim().x { sync_grid(c); }"]
@@ -217,6 +221,17 @@ fn blocks_whose_accesses_nothing_orders_are_refused() {
                 for block in 0..grid_dim().x {{ sum += data.get(block * 32 + t); }}
                 out.set(t, sum);
             }}"
+        )
+    };
+    let last_reads = |read: &str| {
+        format!(
+            "data.set(block_idx().x * 32 + t, t);
+            sync_warp();
+            if t == 0 {{
+                is_last.set(0, flag.fetch_add(0, 1, Order::Relaxed, Scope::Device) == grid_dim().x - 1);
+            }}
+            sync_warp();
+            if is_last.get(0) {{ out.set(t, {read}); }}"
         )
     };
     let (store, load) = ("flag.store(0, 1, Order::", "while flag.load(0, Order::");
@@ -261,6 +276,13 @@ fn blocks_whose_accesses_nothing_orders_are_refused() {
         "let was = is_last.get(0); sync_warp(); if t == 0 { is_last.set(0, was == false); } sync_warp();
         if is_last.get(0) == true { out.set(t, data.get(t)); }"
             .to_owned(),
+        // The launch decides which of the two is made.
+        "if flag.len() > 4 { if block_idx().x == 0 { data.set(0, 7); } }
+        else { if block_idx().x == 0 {} else { out.set(t, data.get(0)); } }"
+            .to_owned(),
+        // The last block reads what none has written, or its own.
+        last_reads("data.get(grid_dim().x * 32 + block_idx().x)"),
+        last_reads("data.get(t + block_idx().x * 32)"),
         // Tickets, and the first block: neither waits for others.
         "let tile = flag.fetch_add(0, 1, Order::Relaxed, Scope::Device); if tile < 64 { data.set(tile, out.get(tile)); }".to_owned(),
         "data.set(block_idx().x * 32 + t, 1);

@@ -16,7 +16,7 @@ pub(super) struct Located<'k> {
     /// What is written by it, if it is one value.
     pub(super) value: Option<Number>,
     /// What an atomic operation returns.
-    pub(super) given: Option<Number>,
+    pub(super) returned: Option<Number>,
     pub(super) guards: Vec<Guard>,
 }
 
@@ -24,12 +24,22 @@ pub(super) struct Located<'k> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Guard {
     pub(super) condition: Number,
+    pub(super) kind: GuardKind,
     /// Which way.
     arm: usize,
-    /// Whether it is that a loop has a turn.
-    pub(super) is_of_loop: bool,
-    /// The values that are equal to something else than zero here, and what these are sums of.
-    equal: Rc<[u32]>,
+    /// Operands of the equalities that hold here, except with 0, and the terms that they add.
+    equated: Rc<[u32]>,
+}
+
+/// Where a condition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GuardKind {
+    /// An `if` or `match`.
+    Arm,
+    /// A loop, which may have no turn.
+    Loop,
+    /// A statement before this one that some threads may leave the block at.
+    AfterExit,
 }
 
 impl Guard {
@@ -38,9 +48,15 @@ impl Guard {
         self.condition.id == other.condition.id && self.arm != other.arm
     }
 
+    /// Whether it is the launch, or data, that decide, and not the place of a thread or block.
+    pub(super) fn is_of_launch(&self) -> bool {
+        let is_of_place = self.condition.by_thread || self.condition.by_block;
+        self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_of_place
+    }
+
     /// Whether it asks how many were counted before, by a count that returned this.
     pub(super) fn is_last_of(&self, given: u32) -> bool {
-        self.arm == 0 && self.equal.contains(&given)
+        self.arm == 0 && self.equated.contains(&given)
     }
 }
 
@@ -73,22 +89,22 @@ struct Walk<'k> {
     guards: Vec<Guard>,
     /// The ranges of the loops around a place.
     ranges: Vec<u32>,
-    /// What was stored last in a shared array, and from which array a value was loaded.
-    stored: QuickMap<SharedId, u32>,
-    loaded: QuickMap<u32, SharedId>,
+    /// What was stored last at an index of a shared array, and what a value is that was loaded there.
+    stored: QuickMap<(SharedId, u32), u32>,
+    loaded: QuickMap<u32, u32>,
     kept: Kept<'k>,
 }
 
 impl<'k> Walk<'k> {
     /// The guard of an arm of a condition.
     fn guard(&self, condition: Number, arm: usize) -> Guard {
-        let stored = |id| self.loaded.get(&id).and_then(|array| self.stored.get(array)).copied();
-        let equal = self.numbers.equal(condition.id, stored).into();
-        Guard { condition, arm, is_of_loop: false, equal }
+        let equated = self.numbers.equated(condition.id, |id| self.loaded.get(&id).copied()).into();
+        Guard { condition, kind: GuardKind::Arm, arm, equated }
     }
 
-    fn turn(condition: Number) -> Guard {
-        Guard { condition, arm: 0, is_of_loop: true, equal: Rc::from([]) }
+    /// A guard of which nothing more is known.
+    fn unknown(condition: Number, kind: GuardKind) -> Guard {
+        Guard { condition, kind, arm: 0, equated: Rc::from([]) }
     }
 
     fn block(&mut self, block: &'k Block) {
@@ -98,7 +114,7 @@ impl<'k> Walk<'k> {
             // Only some threads may come to what is behind it.
             if leaves(stmt) {
                 let condition = self.numbers.fresh();
-                self.guards.push(Self::turn(condition));
+                self.guards.push(Self::unknown(condition, GuardKind::AfterExit));
             }
         }
         self.guards.truncate(outside);
@@ -118,12 +134,12 @@ impl<'k> Walk<'k> {
             } else {
                 None
             };
-            let given = if let StmtKind::Atomic(atomic) = &stmt.kind {
+            let returned = if let StmtKind::Atomic(atomic) = &stmt.kind {
                 atomic.dest().map(|dest| self.numbers.local(dest))
             } else {
                 None
             };
-            self.kept.accesses.push(Located { touch, place, value, given, guards: self.guards.clone() });
+            self.kept.accesses.push(Located { touch, place, value, returned, guards: self.guards.clone() });
         }
         if let StmtKind::Atomic(_)
         | StmtKind::Fence(_)
@@ -134,18 +150,7 @@ impl<'k> Walk<'k> {
         {
             self.kept.orders.push(Ordering { stmt, guards: self.guards.clone() });
         }
-        if let StmtKind::SharedSet { array, value, .. } = &stmt.kind
-            && let ExprKind::Shared(id) = array.kind
-        {
-            let number = self.numbers.number(value);
-            self.stored.insert(id, number.id);
-        }
-        if let StmtKind::SharedGet { dest, array, .. } = &stmt.kind
-            && let ExprKind::Shared(id) = array.kind
-        {
-            let number = self.numbers.local(*dest);
-            self.loaded.insert(number.id, id);
-        }
+        self.note_shared(stmt);
         if let StmtKind::Assign { local, index, value } = &stmt.kind
             && index.is_empty()
         {
@@ -166,15 +171,34 @@ impl<'k> Walk<'k> {
             let outer = |range| ranges.iter().filter(|around| **around == range).count();
             let condition = self.numbers.range(inner, outer);
             self.ranges.push(condition.id);
-            self.guarded(Self::turn(condition), &inner.body);
+            self.guarded(Self::unknown(condition, GuardKind::Loop), &inner.body);
             self.ranges.pop();
         } else if let StmtKind::Loop { .. } | StmtKind::While { .. } = &stmt.kind {
             let condition = self.numbers.fresh();
             for block in visit::blocks(&stmt.kind) {
-                self.guarded(Self::turn(condition), block);
+                self.guarded(Self::unknown(condition, GuardKind::Loop), block);
             }
         } else {
             visit::blocks(&stmt.kind).into_iter().for_each(|block| self.block(block));
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// What goes through shared memory to all threads of a block.
+    fn note_shared(&mut self, stmt: &Stmt) {
+        if let StmtKind::SharedSet { array, index, value } = &stmt.kind
+            && let ExprKind::Shared(id) = array.kind
+        {
+            let [index, value] = [index, value].map(|expr| self.numbers.number(expr).id);
+            self.stored.insert((id, index), value);
+        } else if let StmtKind::SharedGet { dest, array, index } = &stmt.kind
+            && let ExprKind::Shared(id) = array.kind
+        {
+            let [index, dest] = [self.numbers.number(index).id, self.numbers.local(*dest).id];
+            if let Some(stored) = self.stored.get(&(id, index)) {
+                self.loaded.insert(dest, *stored);
+            }
         }
     }
 }

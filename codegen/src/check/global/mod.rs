@@ -1,10 +1,12 @@
 //! Accesses to global memory, and which of them blocks may make to the same elements.
 //!
 //! `protocol` follows the threads of a block, or of a cluster. Of others nothing is known but that
-//! they do the same. So threads are taken to write elements of their own, which the report says. But
-//! what a thread reads at another place than it writes, others may write; and unless all blocks meet
-//! in between (`sync_grid`), nothing that is followed orders the two (PTX ISA, "Memory Consistency
-//! Model", "Conflict and data-races").
+//! they do the same. So each element is taken to have one writer, which the report says. What a thread
+//! reads is its own only if the thread also writes it: at an equal index, under no condition that sends
+//! another thread or block to the write. Otherwise all blocks have to meet in between (`sync_grid`), or
+//! the block, if the index tells which it is (PTX ISA, "Memory Consistency Model", "Conflict and
+//! data-races"). Without that it is not decided; neither is a plain access beside a strong one, or a
+//! scope that leaves out blocks. What certainly lacks an order is an error (`unordered`).
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -20,7 +22,7 @@ mod together;
 mod touch;
 mod unordered;
 
-use self::located::{Guard, Located};
+use self::located::{Guard, GuardKind, Located};
 use self::numbers::Number;
 use self::together::{Level, Together};
 pub(super) use self::touch::{Touch, taken_apart};
@@ -62,7 +64,7 @@ fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
     let is_narrow = |one: &&Located<'_>| {
         let StmtKind::Atomic(atomic) = &one.touch.stmt.kind else { return false };
         atomic.scope < MemoryScope::Device
-            && !one.place.iter().any(|number| number.by_block)
+            && !one.place.iter().any(|number| number.is_of_block(kernel.launch.thread_count()))
             && is_written(one.touch.param)
     };
     let doubt = |one: &Located<'_>| Doubt { why: Why::Blocks, span: one.touch.stmt.origin.span };
@@ -95,19 +97,18 @@ impl Meetings {
             return None;
         }
         let is_mixed = with.touch.is_strong;
-        let is_read = !with.touch.is_strong && !one.touch.writes;
-        if !is_same_place(one, with) {
-            return ((is_mixed || is_read) && self.grid.may(pair.0, pair.1)).then_some(Why::Blocks);
-        }
-        if is_mixed {
+        if is_mixed || !one.touch.writes && !is_same_place(one, with) {
             return self.grid.may(pair.0, pair.1).then_some(Why::Blocks);
         }
+        if !is_same_place(one, with) {
+            return None;
+        }
         // Copies, and who waits for them, are followed.
-        if one.touch.by_copy || with.touch.by_copy || is_by_the_same(one, with) {
+        if one.touch.by_copy || with.touch.by_copy || is_by_the_same(one, with, self.threads) {
             return None;
         }
         // Another thread's element, of this block or of any.
-        let (among, why) = match one.place.iter().any(|number| number.by_block) {
+        let (among, why) = match one.place.iter().any(|number| number.is_of_block(self.threads)) {
             true => (&self.block, Why::Global),
             false => (&self.grid, Why::Blocks),
         };
@@ -129,21 +130,25 @@ fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {
     !one.place.is_empty() && ids(one) == ids(with)
 }
 
-/// Whether a thread that makes the one access of an element also makes the other, which writes it.
-fn is_by_the_same(one: &Located<'_>, with: &Located<'_>) -> bool {
-    let [is_own, by_thread, by_block] =
-        [Number::is_own, |number: Number| number.by_thread, |number: Number| number.by_block]
-            .map(|is_so| one.place.iter().any(|number| is_so(*number)));
-    // Different blocks have different elements, and so do different threads.
-    let excludes = |guard: &Guard, other: &Guard| {
-        guard.excludes(other) && if guard.condition.by_thread { !is_own } else { !by_block }
+/// Whether a thread that makes the one access of an element also makes the other, which writes it:
+/// elements have one writer, as far as is judged.
+fn is_by_the_same(one: &Located<'_>, with: &Located<'_>, threads: u64) -> bool {
+    let any = |is_so: &dyn Fn(&Number) -> bool| one.place.iter().any(is_so);
+    let [by_thread, by_turn] = [any(&|number| number.by_thread), any(&|number| number.by_turn)];
+    // The index tells the thread of the grid, or of any block.
+    let is_of_grid = !by_turn && any(&|number| number.is_of_grid(threads));
+    let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
+    let tells_threads = |guard: &Guard| {
+        let Number { by_thread, by_block, by_turn, .. } = guard.condition;
+        guard.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
     };
-    let are_others = one.guards.iter().any(|guard| with.guards.iter().any(|other| excludes(guard, other)));
     // In each turn of a loop it may be another thread for which a condition holds.
-    let is_of_turn = |guard: &Guard| {
-        !guard.is_of_loop && guard.condition.by_thread && guard.condition.by_turn && !by_thread
+    let varies = |guard: &Guard| {
+        guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn && !by_thread
     };
-    let comes_there = with.guards.iter().all(|guard| one.guards.contains(guard) && !is_of_turn(guard));
-    // That threads write elements of their own is not judged.
-    !are_others && (comes_there || is_own) || one.touch.writes && by_thread
+    let also_writes = with
+        .guards
+        .iter()
+        .all(|guard| one.guards.contains(guard) && !varies(guard) || is_of_thread && tells_threads(guard));
+    is_of_grid || also_writes || one.touch.writes && by_thread
 }

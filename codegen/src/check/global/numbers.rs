@@ -1,8 +1,8 @@
 //! Values by number: equal numbers are equal values, as one thread computes them.
 
 use crate::ir::{
-    BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind, UnaryOp,
-    visit,
+    Axis, BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind,
+    UnaryOp, visit,
 };
 use crate::quick::QuickMap;
 
@@ -18,27 +18,64 @@ pub(super) struct Number {
     pub(super) by_block: bool,
     /// Whether a thread may have another one in each turn of a loop.
     pub(super) by_turn: bool,
-    /// Whether different threads of a block may have the same, although it is made of their numbers.
-    folds: bool,
+    /// It as a sum of the thread's and the block's place, if it is one.
+    linear: Option<Linear>,
+}
+
+/// `thread * threadIdx.x + block * blockIdx.x`, and what is the same in all threads of the grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Linear {
+    thread: i128,
+    block: i128,
+}
+
+/// Factors up to this do not make indices wrap.
+const MOST_FACTOR: i128 = 1 << 20;
+
+impl Linear {
+    fn plus(self, other: Self, sign: i128) -> Option<Self> {
+        Self { thread: self.thread + sign * other.thread, block: self.block + sign * other.block }.small()
+    }
+
+    fn times(self, factor: i128) -> Option<Self> {
+        Self { thread: self.thread * factor, block: self.block * factor }.small()
+    }
+
+    fn small(self) -> Option<Self> {
+        (self.thread.abs() <= MOST_FACTOR && self.block.abs() <= MOST_FACTOR).then_some(self)
+    }
 }
 
 impl Number {
     /// Whether it is a block's place in the grid that decides it.
     pub(super) const fn is_of_blocks_alone(self) -> bool {
-        self.by_block && !self.by_thread
+        self.by_block && !self.by_thread && !self.by_turn
     }
 
-    /// Whether each thread of a block has another one.
-    pub(super) fn is_own(self) -> bool {
-        self.by_thread && !self.folds
+    /// Whether it tells which thread of a block of so many has it, and nothing of the block.
+    pub(super) fn is_of_thread(self) -> bool {
+        self.linear.is_some_and(|linear| linear.thread != 0 && linear.block == 0)
+    }
+
+    /// Whether it tells which block has it, of blocks of so many threads.
+    pub(super) fn is_of_block(self, threads: u64) -> bool {
+        self.linear
+            .is_some_and(|linear| linear.block.abs() >= (linear.thread.abs() * i128::from(threads)).max(1))
+    }
+
+    /// Whether it tells which thread of the grid has it.
+    pub(super) fn is_of_grid(self, threads: u64) -> bool {
+        self.is_of_block(threads) && self.linear.is_some_and(|linear| linear.thread != 0)
     }
 }
 
 /// The numbers of a kernel's values.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// Whether the block's threads are in a line, so that one index tells them apart.
-    in_line: bool,
+    /// Whether the block's threads, and the blocks, are in a line as far as the kernel asks: then an
+    /// index along x names one of them.
+    threads_in_line: bool,
+    blocks_in_line: bool,
     /// How often variables are given a value.
     times: QuickMap<LocalId, usize>,
     /// The numbers of variables that are given one value for good.
@@ -54,8 +91,18 @@ pub(super) struct Numbers {
 
 impl Numbers {
     pub(super) fn of(kernel: &Kernel) -> Self {
-        let extents = kernel.launch.threads.iter().filter(|extent| **extent > 1);
-        let mut all = Self { in_line: extents.count() < 2, ..Self::default() };
+        let [_, y, z] = kernel.launch.threads;
+        let mut all = Self { threads_in_line: (y, z) == (1, 1), blocks_in_line: true, ..Self::default() };
+        visit::for_each_stmt(&kernel.body, &mut |stmt| {
+            for operand in visit::operands(&stmt.kind) {
+                visit::within(operand, &mut |part| {
+                    all.blocks_in_line &= !matches!(
+                        part.kind,
+                        ExprKind::Special(Special::BlockIdx(Axis::Y | Axis::Z) | Special::ClusterIdx(_))
+                    );
+                });
+            }
+        });
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             if let StmtKind::Assign { local, .. } = &stmt.kind {
                 *all.times.entry(*local).or_default() += 1;
@@ -77,18 +124,16 @@ impl Numbers {
     /// of such loops around it.
     pub(super) fn range(&mut self, inner: &For, outer: impl Fn(u32) -> usize) -> Number {
         let operands = [&inner.start, &inner.end, &inner.step].map(|expr| self.number(expr));
-        let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands, false);
-        let counter = self.of_parts(Operation::Counter { outer: outer(range.id) }, &[range], false);
-        // Threads that begin with numbers of their own are taken to go on with such.
-        let [start, ..] = operands;
-        self.given.insert(inner.variable, Number { by_turn: true, folds: !start.is_own(), ..counter });
+        let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands);
+        let counter = self.of_parts(Operation::Counter { outer: outer(range.id) }, &[range]);
+        self.given.insert(inner.variable, Number { by_turn: true, linear: None, ..counter });
         range
     }
 
     /// A value that no other equals, and of which nothing is known.
     pub(super) fn fresh(&mut self) -> Number {
         self.count += 1;
-        Number { id: self.count, int: None, by_thread: true, by_block: true, by_turn: true, folds: true }
+        Number { id: self.count, int: None, by_thread: true, by_block: true, by_turn: true, linear: None }
     }
 
     /// The number of a value. Each operation is looked at once: variables have their numbers.
@@ -99,25 +144,12 @@ impl Numbers {
         let operands: Vec<_> =
             visit::operands_of(expr).into_iter().map(|operand| self.number(operand)).collect();
         let Some(operation) = operation(expr) else { return self.fresh() };
-        let number = self.of_parts(operation, &operands, folds(&expr.kind));
+        let number = self.of_parts(operation, &operands);
         if let ExprKind::Special(special) = &expr.kind {
-            let number = Number {
-                by_thread: matches!(
-                    special,
-                    Special::ThreadIdx(_) | Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx
-                ),
-                by_block: matches!(
-                    special,
-                    Special::BlockIdx(_)
-                        | Special::ClusterIdx(_)
-                        | Special::BlockInCluster(_)
-                        | Special::ClusterRank
-                ),
-                folds: !(self.in_line && matches!(special, Special::ThreadIdx(_))),
-                ..number
-            };
-            return number;
+            return Number { linear: self.linear_of(*special), ..number.of_special(*special) };
         }
+        let is_same = !number.by_thread && !number.by_block && !number.by_turn;
+        let linear = if is_same { Some(Linear::default()) } else { linear(expr, &operands) };
         if let ExprKind::Binary(BinaryOp::Eq, ..) = &expr.kind {
             self.compared.insert(number.id, operands);
         } else if let ExprKind::Binary(BinaryOp::And, ..) = &expr.kind {
@@ -125,7 +157,23 @@ impl Numbers {
         } else if let ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) | ExprKind::Cast(_) = &expr.kind {
             self.sums.insert(number.id, operands);
         }
-        Number { int: expr.as_int(), ..number }
+        Number { int: expr.as_int(), linear, ..number }
+    }
+
+    fn linear_of(&self, special: Special) -> Option<Linear> {
+        match special {
+            Special::ThreadIdx(Axis::X) => self.threads_in_line.then_some(Linear { thread: 1, block: 0 }),
+            Special::BlockIdx(Axis::X) => self.blocks_in_line.then_some(Linear { thread: 0, block: 1 }),
+            Special::GridDim(_) | Special::ClusterDim(_) => Some(Linear::default()),
+            Special::ThreadIdx(_)
+            | Special::BlockIdx(_)
+            | Special::ClusterIdx(_)
+            | Special::BlockInCluster(_)
+            | Special::ClusterRank
+            | Special::LaneIdx
+            | Special::WarpIdx
+            | Special::WarpgroupIdx => None,
+        }
     }
 
     /// The number of what a variable holds now.
@@ -143,9 +191,9 @@ impl Numbers {
         }
     }
 
-    /// What is equal to something else than zero if a condition holds, and what that is a sum of.
+    /// Operands of the equalities that a condition asks for, except with 0, and the terms that they add.
     /// `stored` tells what a value is that was loaded.
-    pub(super) fn equal(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+    pub(super) fn equated(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
         let parts = |of: &QuickMap<u32, Vec<Number>>, id| -> Vec<u32> {
             let stored = stored(id);
             of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored).collect()
@@ -157,7 +205,7 @@ impl Numbers {
     }
 
     /// The number of an operation on these.
-    fn of_parts(&mut self, operation: Operation, operands: &[Number], folds: bool) -> Number {
+    fn of_parts(&mut self, operation: Operation, operands: &[Number]) -> Number {
         let key = (operation, operands.iter().map(|operand| operand.id).collect());
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -167,11 +215,43 @@ impl Numbers {
             by_thread: operands.iter().any(|operand| operand.by_thread),
             by_block: operands.iter().any(|operand| operand.by_block),
             by_turn: operands.iter().any(|operand| operand.by_turn),
-            folds: folds || operands.iter().any(|operand| operand.by_thread && operand.folds),
             ..self.fresh()
         };
         self.known.insert(key, number);
         number
+    }
+}
+
+impl Number {
+    /// That of a fact about the thread that asks.
+    fn of_special(self, special: Special) -> Self {
+        let (by_thread, by_block) = match special {
+            Special::ThreadIdx(_) | Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx => {
+                (true, false)
+            }
+            Special::BlockIdx(_)
+            | Special::ClusterIdx(_)
+            | Special::BlockInCluster(_)
+            | Special::ClusterRank => (false, true),
+            Special::GridDim(_) | Special::ClusterDim(_) => (false, false),
+        };
+        Self { by_thread, by_block, by_turn: false, ..self }
+    }
+}
+
+/// A sum or multiple of places, if the expression is one.
+fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
+    let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
+    match (&expr.kind, operands) {
+        (ExprKind::Binary(BinaryOp::Add, ..), [a, b]) => a.linear?.plus(b.linear?, 1),
+        (ExprKind::Binary(BinaryOp::Sub, ..), [a, b]) => a.linear?.plus(b.linear?, -1),
+        (ExprKind::Binary(BinaryOp::Mul, ..), [a, b]) => match (a.int, b.int) {
+            (Some(factor), _) => b.linear?.times(factor),
+            (None, Some(factor)) => a.linear?.times(factor),
+            (None, None) => None,
+        },
+        (ExprKind::Cast(inner), [a]) if bytes(expr)? >= bytes(inner)? => a.linear,
+        _ => None,
     }
 }
 
@@ -187,18 +267,6 @@ fn reached(mut all: Vec<u32>, from: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
         next += 1;
     }
     all
-}
-
-/// Whether an operation may give the same for different operands.
-fn folds(kind: &ExprKind) -> bool {
-    !matches!(
-        kind,
-        ExprKind::Const(_)
-            | ExprKind::Param(_)
-            | ExprKind::Cast(_)
-            | ExprKind::Special(_)
-            | ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl, ..)
-    )
 }
 
 /// What is done with operands, so that equal ones give equal values.

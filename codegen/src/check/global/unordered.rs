@@ -7,8 +7,8 @@
 //! "Release and Acquire Patterns"). Where a kernel has no such access or fence on either side, that is
 //! certain, whatever the rest of it does.
 
-use super::located::{Guard, Kept, Located};
-use super::{is_same_place, located};
+use super::located::{Guard, GuardKind, Kept, Located};
+use super::{are_apart, is_same_place, located};
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Lack, Unordered};
 use crate::ir::{AtomicAccess, Cluster, Fence, Kernel, MemoryScope, Order, Span, Stmt, StmtKind, Sync};
@@ -20,10 +20,19 @@ pub(in crate::check) fn unordered(kernel: &Kernel) -> Option<Diagnostic> {
         !one.touch.is_strong && !one.touch.by_copy && !kernel.is_trusted(one.touch.stmt.origin)
     };
     let reads = accesses.iter().filter(plain).filter(|one| !one.touch.writes);
-    reads.into_iter().find_map(|read| {
+    let mut reads = reads;
+    reads.find_map(|read| {
         let writes = accesses.iter().filter(plain).filter(|one| one.touch.writes);
         let mut writes = writes.filter(|write| write.touch.param == read.touch.param);
         writes.find_map(|write| {
+            // Both are made in the same launches, and by all who come there.
+            let of_launch = |one: &Located<'_>| -> Vec<Guard> {
+                let Located { guards, .. } = one;
+                guards.iter().filter(|guard| guard.is_of_launch()).cloned().collect()
+            };
+            if of_launch(write) != of_launch(read) {
+                return None;
+            }
             let (lacks, flag) = between_arms(kernel, &orders, write, read)
                 .or_else(|| before_the_last(kernel, (&accesses, &orders), write, read))?;
             let name = kernel.param(read.touch.param).name.clone();
@@ -102,7 +111,7 @@ fn between_arms(
     })?;
     // The same elements: at a place that is the same in all blocks, by the same threads or by all.
     let others = |all: &[Guard], own: &Guard| -> Vec<Guard> {
-        all.iter().filter(|guard| *guard != own && !guard.is_of_loop).cloned().collect()
+        all.iter().filter(|guard| *guard != own && guard.kind != GuardKind::Loop).cloned().collect()
     };
     let is_of_thread = write.place.iter().any(|number| number.by_thread);
     let are_alike = others(&write.guards, of_write) == others(&read.guards, of_read);
@@ -129,10 +138,15 @@ fn before_the_last(
     let counted = |one: &&Located<'_>| {
         let StmtKind::Atomic(atomic) = &one.touch.stmt.kind else { return false };
         matches!(atomic.access, AtomicAccess::Update { .. })
-            && one.given.is_some_and(|given| read.guards.iter().any(|guard| guard.is_last_of(given.id)))
+            && one
+                .returned
+                .is_some_and(|returned| read.guards.iter().any(|guard| guard.is_last_of(returned.id)))
     };
     let count = accesses.iter().find(counted)?;
-    let is_part = write.place.iter().any(|number| number.by_block) && !is_same_place(write, read);
+    let is_part = write.place.iter().any(|number| number.by_block)
+        && read.place.iter().all(|number| !number.by_block)
+        && read.place.iter().any(|number| number.by_turn)
+        && !are_apart(write, read);
     let is_before = write.touch.stmt.id < count.touch.stmt.id && count.touch.stmt.id < read.touch.stmt.id;
     let is_everywhere = !count.place.iter().any(|number| number.by_block);
     if !(is_part && is_before && is_everywhere) {

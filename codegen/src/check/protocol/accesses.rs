@@ -7,7 +7,7 @@ use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
 use super::memory::region::{Overlap, Region};
 use super::memory::{Clash, Record, Site};
 use super::run::{Run, Step, Stop};
-use crate::ir::{Expr, ParamId, Stmt, StmtId};
+use crate::ir::{CopyKind, Expr, ParamId, Stmt, StmtId, StmtKind, visit};
 
 impl Run<'_, '_> {
     /// An access of the current group to a block's shared memory. `done` is the step at which an
@@ -135,6 +135,11 @@ impl Run<'_, '_> {
         let agent = &self.agents[self.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
         let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
+        if access.kind == AccessKind::Reduce && self.meets_another_reduction(&record) {
+            let span = self.span_of(stmt);
+            self.doubt(Why::Global, span);
+        }
+        let agent = &self.agents[self.current];
         let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
@@ -153,6 +158,43 @@ impl Run<'_, '_> {
         };
         let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
         self.found(rule, (stmt, verb(access)), others, Detail::Global(param))
+    }
+}
+
+impl Run<'_, '_> {
+    /// Whether a reduction may meet one by another operation that is not over: they do not race, but
+    /// what comes of them depends on their order.
+    fn meets_another_reduction(&mut self, new: &GlobalRecord) -> bool {
+        let own = self.reduction_of(new.site.stmt);
+        let view = &self.agents[self.current].view;
+        let under_way = self.globals.iter().filter(|old| {
+            old.param == new.param && old.access.kind == AccessKind::Reduce && !view.follows(old.step)
+        });
+        let others: Vec<_> = under_way
+            .filter(|old| self.reduction_of(old.site.stmt) != own)
+            .map(|old| old.at.clone())
+            .collect();
+        others.iter().any(|at| global::overlap(self.terms, at, &new.at) != Overlap::No)
+    }
+
+    /// The operation of a reduction into global memory.
+    fn reduction_of(&self, id: StmtId) -> Option<String> {
+        let mut found = None;
+        visit::for_each_stmt(&self.input.kernel.kernel().body, &mut |stmt| {
+            if stmt.id != id {
+                return;
+            }
+            if let StmtKind::TileCopy(copy) = &stmt.kind
+                && let CopyKind::Reduce { op, .. } = &copy.kind
+            {
+                found = Some(format!("{op:?}"));
+            } else if let StmtKind::BulkCopy(copy) = &stmt.kind
+                && let CopyKind::Reduce { op, .. } = &copy.kind
+            {
+                found = Some(format!("{op:?}"));
+            }
+        });
+        found
     }
 }
 

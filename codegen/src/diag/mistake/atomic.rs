@@ -19,10 +19,13 @@ pub(crate) enum Atomic {
 
 /// What to write where an access is not for elements of a type.
 fn instead(word: &Word, element: Scalar) -> &'static str {
+    if word == "add_vec" {
+        return "add each element with `fetch_add`";
+    }
     match element {
         Scalar::F32 | Scalar::F64 if matches!(word.as_ref(), "fetch_min" | "fetch_max") => {
-            "write a loop that tries `compare_exchange` until it returns what was read, or, where no number is \
-             negative, use the same word on integers: `to_bits()` keeps the order"
+            "write a loop that tries `compare_exchange` until it returns what was read; or, where all numbers are \
+             +0.0 or greater, apply it to their bits: `to_bits()` keeps the order"
         }
         Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize | Scalar::F32 | Scalar::F64 => {
             "write a loop that tries `compare_exchange` until it returns what was read"
@@ -37,8 +40,8 @@ fn instead(word: &Word, element: Scalar) -> &'static str {
         | Scalar::Tf32
         | Scalar::E4m3
         | Scalar::E5m2 => {
-            "use elements of 32 bits, and where the word is not for these a loop that tries `compare_exchange` \
-             until it returns what was read"
+            "use 32-bit elements; if it is not for these either, write a loop that tries `compare_exchange` until \
+             it returns what was read"
         }
     }
 }

@@ -53,3 +53,51 @@ fn a_count_for_a_block_alone(count: Global<u32>, out: Global<u32>) {
         out.set(block_idx().x, count.fetch_add(0, 1, Order::Relaxed, Scope::Block));
     }
 }
+
+/// The index tells the thread of a block, and not which block.
+#[tma_kernel(threads = 32)]
+fn only_the_first_block_writes(x: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    if block_idx().x == 0 { x.set(t, 7); }
+    out.set(block_idx().x * 32 + t, x.get(t));
+}
+
+/// Two blocks have one index.
+#[tma_kernel(threads = 32)]
+fn blocks_in_pairs(x: Global<u32>, out: Global<u32>) {
+    let i = block_idx().x / 2 * 32 + thread_idx().x;
+    if block_idx().x % 2 == 0 { x.set(i, 7); } else { out.set(block_idx().x * 32 + thread_idx().x, x.get(i)); }
+}
+
+/// The barrier of the block does not order the blocks of a pair.
+#[tma_kernel(threads = 32)]
+fn blocks_in_pairs_behind_a_barrier(x: Global<u32>, out: Global<u32>) {
+    let i = block_idx().x / 2;
+    if block_idx().x % 2 == 0 && thread_idx().x == 0 { x.set(i, 1); }
+    sync_threads();
+    if block_idx().x % 2 == 1 && thread_idx().x == 0 { out.set(i, x.get(i)); }
+}
+
+/// Thread 1 of a block and thread 0 of the next have one index.
+#[tma_kernel(threads = 32)]
+fn neighbours(x: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    let i = block_idx().x + t;
+    if t == 0 { x.set(i, 1); }
+    if t == 1 { out.set(i, x.get(i)); }
+}
+
+/// Thread 256 has the index of thread 0.
+#[tma_kernel(threads = 512)]
+fn an_index_of_eight_bits(x: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    let i = block_idx().x * 256 + t as u8 as u32;
+    if t < 256 { x.set(i, 1); }
+    if t >= 256 { out.set(block_idx().x * 256 + t, x.get(i)); }
+}
+
+/// Blocks of a pair count at one place.
+#[tma_kernel(threads = 32)]
+fn a_count_of_a_pair(x: Global<u32>) {
+    x.fetch_add(block_idx().x / 2, 1, Order::Relaxed, Scope::Block);
+}

@@ -19,15 +19,16 @@ use crate::ir::{Axis, Scalar, Special};
 const MOST_CLUSTERS: i128 = 4;
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
-/// How many pairs of executions are compared.
-const MOST_PAIRS: usize = 256;
+/// How many executions are compared with each other.
+const MOST_COMPARED: usize = 64;
 
 /// A launch in which a block waits for the grid forever, as two of these executions do together.
 pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Option<Box<Diagnostic>> {
+    let all = &all[..all.len().min(MOST_COMPARED)];
     let meet = all.iter().filter(|ended| !ended.grid_met.is_empty());
-    let pairs =
+    let mut pairs =
         meet.flat_map(|one| all.iter().filter_map(move |other| Some((one, other, alone(one, other)?))));
-    pairs.take(MOST_PAIRS).find_map(|(one, other, site)| {
+    pairs.find_map(|(one, other, site)| {
         let numbers = together(input, terms, one, other)?;
         let at = Party { site, does: Act::WaitForGrid };
         let found = Found { rule: Rule::Deadlock, at, others: vec![], detail: Detail::Nothing };
@@ -48,13 +49,22 @@ fn alone(one: &Ended, other: &Ended) -> Option<Site> {
 fn together(input: &Input<'_>, terms: &mut Terms, one: &Ended, other: &Ended) -> Option<Numbers> {
     let decided = || one.decided.keys().chain(other.decided.keys());
     let differs = |term| other.decided.get(term).is_some_and(|value| one.decided[term] != *value);
-    // What data or parameters decide may be otherwise in every launch that there is.
-    if decided().any(|term| launch::has_data(terms, *term))
+    // What data or parameters decide, other than in both, may be otherwise in every launch that there
+    // is.
+    let is_alike = |term: &Term| one.decided.get(term) == other.decided.get(term);
+    let is_excused = |term: &Term| {
+        !is_alike(term) && launch::is_chosen(terms, *term) && !launch::is_of_place(terms, *term)
+    };
+    if decided().any(|term| launch::has_data(terms, *term) || is_excused(term))
         || one.decided.keys().any(|term| differs(term) && !launch::is_of_place(terms, *term))
     {
         return None;
     }
-    let ordinary = launch::ordinary_numbers(terms, decided());
+    let mut ordinary = launch::ordinary_numbers(terms, decided());
+    for axis in AXES {
+        let grid = terms.symbol(Symbol::Place(Special::GridDim(axis)), Scalar::U32);
+        ordinary.insert(grid, i128::from(along(input.cluster, axis)));
+    }
     for axis in AXES {
         let [grid, place] = [Special::GridDim(axis), Special::ClusterIdx(axis)]
             .map(|special| terms.symbol(Symbol::Place(special), Scalar::U32));

@@ -87,7 +87,8 @@ fn missing(requirement: Requirement, step: Epoch, (view, threads): (&View, usize
     hazard.or_else(|| is_ahead().then_some(Hazard::Unordered))
 }
 
-fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {
+/// Whether two accesses touch the same elements.
+pub(in crate::check::protocol) fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {
     match (a, b) {
         (Whereabouts::Elements(one, length), Whereabouts::Elements(other, others)) => {
             let each = |lanes: &Lanes<Term>| match lanes {

@@ -15,9 +15,9 @@ pub(in crate::check::protocol) enum Region {
     Each(Lanes<u32>, u32),
     /// Elements by many threads, each by one of them.
     Many(Rc<Owners>),
-    /// Each thread of a warp or warpgroup, which begins with this one, its own part, together all of
-    /// these. Two accesses to the same bytes with the same number of rows share them out alike.
-    Shared { ranges: Rc<[Range<u32>]>, rows: u32, first: u32 },
+    /// Each thread of a warp or warpgroup, which these are, its own part, together all of these. Two
+    /// accesses to the same bytes with the same number of rows share them out alike.
+    Shared { ranges: Rc<[Range<u32>]>, rows: u32, threads: Range<u32> },
     /// Some of these.
     Some(Range<u32>),
 }
@@ -160,6 +160,18 @@ fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
+/// What warps or warpgroups share out alike: within one each thread has its own, and of two each has
+/// all. A warp does not share as its warpgroup does.
+fn shares_alike(threads: &Range<u32>, others: &Range<u32>) -> Overlap {
+    if threads == others {
+        Overlap::No
+    } else if meet(threads, others) {
+        Overlap::Maybe
+    } else {
+        Overlap::Yes
+    }
+}
+
 fn is_within(part: &Range<u32>, all: &Range<u32>) -> bool {
     all.start <= part.start && part.end <= all.end
 }
@@ -236,11 +248,10 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared { ranges, rows, .. }, Self::Shared { ranges: same, rows: alike, .. })
-                if ranges == same && rows == alike =>
-            {
-                self.shares_alike(other)
-            }
+            (
+                Self::Shared { ranges, rows, threads },
+                Self::Shared { ranges: same, rows: alike, threads: others },
+            ) if ranges == same && rows == alike => shares_alike(threads, others),
             // Whatever part is whose, it is within all.
             (Self::Shared { ranges: shared, .. }, Self::All(ranges))
             | (Self::All(ranges), Self::Shared { ranges: shared, .. })
@@ -263,15 +274,6 @@ impl Region {
         if any { Overlap::Maybe } else { Overlap::No }
     }
 
-    /// What is shared out alike: within a warp or warpgroup each thread has its own, and of two of
-    /// them each has all.
-    fn shares_alike(&self, other: &Self) -> Overlap {
-        match (self, other) {
-            (Self::Shared { first, .. }, Self::Shared { first: same, .. }) if first == same => Overlap::No,
-            _ => Overlap::Yes,
-        }
-    }
-
     /// Whether a thread of a group touches bytes that another one of the same group touches in the
     /// other access.
     pub(in crate::check::protocol) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
@@ -279,11 +281,10 @@ impl Region {
             return Overlap::No;
         }
         match (self, other) {
-            (Self::Shared { ranges, rows, .. }, Self::Shared { ranges: same, rows: alike, .. })
-                if ranges == same && rows == alike =>
-            {
-                self.shares_alike(other)
-            }
+            (
+                Self::Shared { ranges, rows, threads: own },
+                Self::Shared { ranges: same, rows: alike, threads: others },
+            ) if ranges == same && rows == alike => shares_alike(own, others),
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
                 self.may_meet(other)
             }

@@ -51,8 +51,9 @@ impl Run<'_, '_> {
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
         let rows = ty.extents.first().copied().unwrap_or(0);
-        let region =
-            Region::Shared { ranges: Rc::from([range]), rows, first: self.warpgroup() * WARPGROUP_THREADS };
+        let first = self.warpgroup() * WARPGROUP_THREADS;
+        let threads = first..first + WARPGROUP_THREADS;
+        let region = Region::Shared { ranges: Rc::from([range]), rows, threads };
         self.touch(stmt.id, block, (WRITE, region), None)
     }
 
@@ -92,7 +93,8 @@ impl Run<'_, '_> {
             let region = match part_of_tile(ty, place, of) {
                 Some(part) => {
                     let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();
-                    Region::Shared { ranges, rows: of.rows, first: warp * WARP_THREADS }
+                    let threads = warp * WARP_THREADS..(warp + 1) * WARP_THREADS;
+                    Region::Shared { ranges, rows: of.rows, threads }
                 }
                 None => Region::Some(base..base + bytes_of(ty.shared_bytes())),
             };
@@ -119,12 +121,15 @@ impl Run<'_, '_> {
 /// The bytes of a tile that an accumulator takes from this row and column on.
 fn part_of_tile(ty: &TileType, [row, column]: [u32; 2], of: AccumulatorType) -> Option<Rc<[Range<u32>]>> {
     let bytes = ty.element.bytes();
-    let columns = Lanes::of((column..column + of.columns).collect())?;
+    let (last_row, last_column) = (row.checked_add(of.rows)?, column.checked_add(of.columns)?);
+    let columns = Lanes::of((column..last_column).collect())?;
     let mut ranges = vec![];
-    for row in row..row + of.rows {
+    for row in row..last_row {
         let offsets = element_offsets(ty, &[Lanes::Same(row), columns.clone()])?;
-        let starts = (0..of.columns as usize).filter_map(|index| offsets.get(index));
-        ranges.extend(starts.map(|start| start..start + bytes));
+        for index in 0..of.columns as usize {
+            let start = offsets.get(index)?;
+            ranges.push(start..start + bytes);
+        }
     }
     Some(merged(ranges))
 }

@@ -200,8 +200,8 @@ fn region(region: &Region, into: &mut Vec<u32>) {
             into.extend([3, range.start, range.end, owners.each().count() as u32]);
             owners.each().for_each(|(range, lane)| into.extend([range.start, lane]));
         }
-        Region::Shared { ranges, rows, first } => {
-            into.extend([4, *rows, *first, ranges.len() as u32]);
+        Region::Shared { ranges, rows, threads } => {
+            into.extend([4, *rows, threads.start, threads.end, ranges.len() as u32]);
             ranges.iter().for_each(|range| into.extend([range.start, range.end]));
         }
         Region::Some(range) => into.extend([5, range.start, range.end]),

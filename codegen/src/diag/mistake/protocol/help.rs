@@ -23,8 +23,8 @@ impl Protocol {
                  `bulk_commit_group()` and `bulk_wait_group::<0>()` in the thread that issued it, then a meeting"
             }
             ProtocolRule::Race => {
-                "`sync_threads()`, an arrival and a wait at a barrier, or a flag that is stored with \
-                 `Order::Release` and loaded with `Order::Acquire`, between the two"
+                "put `sync_threads()`, an arrival and a wait at a barrier, or a store with `Order::Release` and a \
+                 load with `Order::Acquire` between the two"
             }
             ProtocolRule::ReadBeforeWait => {
                 "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it"
@@ -52,7 +52,7 @@ impl Protocol {
                 "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
                  barrier of a load"
             }
-            ProtocolRule::BlockGone => "`sync_cluster()` at the end of the kernel",
+            ProtocolRule::BlockGone => "call `sync_cluster()` at the end of the kernel",
             ProtocolRule::Parted => {
                 "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`"
             }

@@ -36,13 +36,13 @@ impl Unordered {
                 "that block releases nothing",
                 "this orders nothing that came before it",
                 "after the write, store the flag or count with `Order::Release` or `Order::AcqRel` and \
-                 `Scope::Device`, or put `fence()` before that",
+                 `Scope::Device`, or call `fence()` before it",
             ),
             Lack::Acquire => (
                 "this block acquires nothing",
                 "this orders nothing that comes after it",
                 "before the read, load the flag or count with `Order::Acquire` or `Order::AcqRel` and \
-                 `Scope::Device`, or put `fence()` behind that",
+                 `Scope::Device`, or call `fence()` after it",
             ),
             Lack::Both => (
                 "nothing orders the two",
