@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::numbers::{Number, Numbers};
 use super::touch::Touch;
 use super::unordered::Ordering;
-use crate::ir::{Block, ExprKind, Kernel, SharedId, Stmt, StmtKind, visit};
+use crate::ir::{Block, ExprKind, Kernel, LocalId, SharedId, Stmt, StmtKind, visit};
 use crate::quick::QuickMap;
 
 /// An access, where it is made, and by whom.
@@ -17,7 +17,11 @@ pub(super) struct Located<'k> {
     pub(super) value: Option<Number>,
     /// What an atomic operation returns.
     pub(super) returned: Option<Number>,
+    /// Its place if the loop around it, which goes through all blocks, were at the thread's own.
+    pub(super) at_own_block: Vec<Number>,
     pub(super) guards: Vec<Guard>,
+    /// Whether the guards leave one thread of each block.
+    pub(super) is_of_one_thread: bool,
 }
 
 /// That a condition decides who goes on.
@@ -43,9 +47,20 @@ pub(super) enum GuardKind {
 }
 
 impl Guard {
+    /// The condition, if it holds here.
+    fn holds(&self) -> Option<u32> {
+        (self.kind == GuardKind::Arm && self.arm == 0).then_some(self.condition.id)
+    }
+
     /// Whether one who passes this does not pass the other at the same time.
     pub(super) fn excludes(&self, other: &Self) -> bool {
         self.condition.id == other.condition.id && self.arm != other.arm
+    }
+
+    /// Whether it tells threads of a block from others, and nothing else.
+    pub(super) fn is_of_threads(&self) -> bool {
+        let Number { by_thread, by_block, by_turn, .. } = self.condition;
+        self.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
     }
 
     /// Whether it is the launch, or data, that decide, and not the place of a thread or block.
@@ -66,6 +81,8 @@ pub(super) struct Kept<'k> {
     pub(super) accesses: Vec<Located<'k>>,
     /// Statements that may order memory.
     pub(super) orders: Vec<Ordering<'k>>,
+    /// Whether the kernel asks where in the grid a block is.
+    pub(super) asks_for_blocks: bool,
 }
 
 pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
@@ -76,10 +93,11 @@ pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
         ranges: vec![],
         stored: QuickMap::default(),
         loaded: QuickMap::default(),
+        blocks: vec![],
         kept: Kept::default(),
     };
     walk.block(&kernel.body);
-    walk.kept
+    Kept { asks_for_blocks: walk.numbers.asks_for_blocks, ..walk.kept }
 }
 
 /// A way through a kernel.
@@ -92,6 +110,8 @@ struct Walk<'k> {
     /// What was stored last at an index of a shared array, and what a value is that was loaded there.
     stored: QuickMap<(SharedId, u32), u32>,
     loaded: QuickMap<u32, u32>,
+    /// The counters of loops around a place that go through all blocks.
+    blocks: Vec<LocalId>,
     kept: Kept<'k>,
 }
 
@@ -139,7 +159,14 @@ impl<'k> Walk<'k> {
             } else {
                 None
             };
-            self.kept.accesses.push(Located { touch, place, value, returned, guards: self.guards.clone() });
+            let at_own_block = self.blocks.last().map_or_else(Vec::new, |&block| {
+                touch.at.iter().map(|at| self.numbers.with_block(block, at)).collect()
+            });
+            let conditions: Vec<_> = self.guards.iter().filter_map(Guard::holds).collect();
+            let is_of_one_thread = self.numbers.is_of_one_thread(&conditions);
+            let guards = self.guards.clone();
+            let located = Located { touch, place, value, returned, at_own_block, guards, is_of_one_thread };
+            self.kept.accesses.push(located);
         }
         if let StmtKind::Atomic(_)
         | StmtKind::Fence(_)
@@ -151,6 +178,9 @@ impl<'k> Walk<'k> {
             self.kept.orders.push(Ordering { stmt, guards: self.guards.clone() });
         }
         self.note_shared(stmt);
+        if let StmtKind::ElectOne { dest } = &stmt.kind {
+            self.numbers.elects(*dest);
+        }
         if let StmtKind::Assign { local, index, value } = &stmt.kind
             && index.is_empty()
         {
@@ -171,7 +201,12 @@ impl<'k> Walk<'k> {
             let outer = |range| ranges.iter().filter(|around| **around == range).count();
             let condition = self.numbers.range(inner, outer);
             self.ranges.push(condition.id);
+            let outside = self.blocks.len();
+            if self.numbers.goes_through_blocks(inner) {
+                self.blocks.push(inner.variable);
+            }
             self.guarded(Self::unknown(condition, GuardKind::Loop), &inner.body);
+            self.blocks.truncate(outside);
             self.ranges.pop();
         } else if let StmtKind::Loop { .. } | StmtKind::While { .. } = &stmt.kind {
             let condition = self.numbers.fresh();

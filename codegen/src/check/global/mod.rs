@@ -22,7 +22,7 @@ mod together;
 mod touch;
 mod unordered;
 
-use self::located::{Guard, GuardKind, Located};
+use self::located::{Guard, GuardKind, Kept, Located};
 use self::numbers::Number;
 use self::together::{Level, Together};
 pub(super) use self::touch::{Touch, taken_apart};
@@ -33,7 +33,7 @@ use crate::quick::QuickMap;
 
 /// Where what is done with global memory is not followed.
 pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
-    let all = located::all(kernel).accesses;
+    let Kept { accesses: all, asks_for_blocks, .. } = located::all(kernel);
     let mut by_param: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
     for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
         by_param.entry(one.touch.param).or_default().push(one);
@@ -42,6 +42,7 @@ pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
         grid: Together::of(kernel, Level::Grid),
         block: Together::of(kernel, Level::Block),
         threads: kernel.launch.thread_count(),
+        asks_for_blocks,
     };
     let mut found = narrow(kernel, &all);
     for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
@@ -86,6 +87,8 @@ struct Meetings {
     grid: Together,
     block: Together,
     threads: u64,
+    /// Whether the kernel asks where in the grid a block is: else it may be for one block.
+    asks_for_blocks: bool,
 }
 
 impl Meetings {
@@ -103,8 +106,12 @@ impl Meetings {
         if !is_same_place(one, with) {
             return None;
         }
-        // Copies, and who waits for them, are followed.
-        if one.touch.by_copy || with.touch.by_copy || is_by_the_same(one, with, self.threads) {
+        // Copies of a block, and who waits for them, are followed.
+        if one.touch.by_copy || with.touch.by_copy {
+            let is_told = one.place.iter().any(|number| number.by_block) || !self.asks_for_blocks;
+            return (!is_told && self.grid.may(pair.0, pair.1)).then_some(Why::Blocks);
+        }
+        if self.is_by_the_same(one, with) {
             return None;
         }
         // Another thread's element, of this block or of any.
@@ -113,6 +120,39 @@ impl Meetings {
             false => (&self.grid, Why::Blocks),
         };
         among.may(pair.0, pair.1).then_some(why)
+    }
+
+    /// Whether a thread that makes the one access of an element also makes the other, which writes
+    /// it: elements have one writer, as far as is judged.
+    fn is_by_the_same(&self, one: &Located<'_>, with: &Located<'_>) -> bool {
+        let any = |is_so: &dyn Fn(&Number) -> bool| one.place.iter().any(is_so);
+        let [by_thread, by_block, by_turn] =
+            [any(&|number| number.by_thread), any(&|number| number.by_block), any(&|number| number.by_turn)];
+        if one.touch.writes && by_thread {
+            return true;
+        }
+        // The index tells the thread of the grid, or of any block.
+        let is_of_grid = !by_turn && any(&|number| number.is_of_grid(self.threads));
+        let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
+        let tells_threads = |guard: &Guard| {
+            let Number { by_thread, by_block, by_turn, .. } = guard.condition;
+            guard.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
+        };
+        // In each turn of a loop it may be another thread for which a condition holds.
+        let varies = |guard: &Guard| {
+            guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn
+        };
+        let also_writes = with.guards.iter().all(|guard| {
+            one.guards.contains(guard) && (one.is_of_one_thread || !varies(guard))
+                || is_of_thread && tells_threads(guard)
+        });
+        // At an index that is the same in all threads of a block, or in all blocks, one of them does.
+        let in_one_block = |located: &Located<'_>| {
+            located.guards.iter().any(|guard| guard.condition.by_block) || !self.asks_for_blocks
+        };
+        let is_one_thread = by_thread || self.threads == 1 || one.is_of_one_thread && with.is_of_one_thread;
+        let is_one_block = by_thread || by_block || in_one_block(one) && in_one_block(with);
+        is_of_grid || also_writes && is_one_thread && is_one_block
     }
 }
 
@@ -127,28 +167,6 @@ fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
 
 fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {
     let ids = |located: &Located<'_>| located.place.iter().map(|number| number.id).collect::<Vec<_>>();
-    !one.place.is_empty() && ids(one) == ids(with)
-}
-
-/// Whether a thread that makes the one access of an element also makes the other, which writes it:
-/// elements have one writer, as far as is judged.
-fn is_by_the_same(one: &Located<'_>, with: &Located<'_>, threads: u64) -> bool {
-    let any = |is_so: &dyn Fn(&Number) -> bool| one.place.iter().any(is_so);
-    let [by_thread, by_turn] = [any(&|number| number.by_thread), any(&|number| number.by_turn)];
-    // The index tells the thread of the grid, or of any block.
-    let is_of_grid = !by_turn && any(&|number| number.is_of_grid(threads));
-    let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
-    let tells_threads = |guard: &Guard| {
-        let Number { by_thread, by_block, by_turn, .. } = guard.condition;
-        guard.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
-    };
-    // In each turn of a loop it may be another thread for which a condition holds.
-    let varies = |guard: &Guard| {
-        guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn && !by_thread
-    };
-    let also_writes = with
-        .guards
-        .iter()
-        .all(|guard| one.guards.contains(guard) && !varies(guard) || is_of_thread && tells_threads(guard));
-    is_of_grid || also_writes || one.touch.writes && by_thread
+    let is_as_long = one.touch.len.is_none_or(|len| with.touch.len.is_none_or(|other| len <= other));
+    !one.place.is_empty() && ids(one) == ids(with) && is_as_long
 }

@@ -1,9 +1,10 @@
 //! Values by number: equal numbers are equal values, as one thread computes them.
 
 use crate::ir::{
-    Axis, BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind,
+    Axis, BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind, Type,
     UnaryOp, visit,
 };
+use crate::limits::WARP_THREADS;
 use crate::quick::QuickMap;
 
 /// A value.
@@ -18,6 +19,8 @@ pub(super) struct Number {
     pub(super) by_block: bool,
     /// Whether a thread may have another one in each turn of a loop.
     pub(super) by_turn: bool,
+    /// Whether a launch may bring another one, by a parameter or the extents of its grid.
+    by_launch: bool,
     /// It as a sum of the thread's and the block's place, if it is one.
     linear: Option<Linear>,
 }
@@ -47,9 +50,14 @@ impl Linear {
 }
 
 impl Number {
+    /// Whether a block's place decides it, with the launch.
+    pub(super) const fn is_of_block_only(self) -> bool {
+        self.by_block && !self.by_thread
+    }
+
     /// Whether it is a block's place in the grid that decides it.
     pub(super) const fn is_of_blocks_alone(self) -> bool {
-        self.by_block && !self.by_thread && !self.by_turn
+        self.by_block && !self.by_thread && !self.by_turn && !self.by_launch
     }
 
     /// Whether it tells which thread of a block of so many has it, and nothing of the block.
@@ -76,6 +84,12 @@ pub(super) struct Numbers {
     /// index along x names one of them.
     threads_in_line: bool,
     blocks_in_line: bool,
+    threads: u64,
+    /// Whether the kernel asks where in the grid a block is.
+    pub(super) asks_for_blocks: bool,
+    /// The numbers of places, and of who is elected.
+    specials: QuickMap<u32, Special>,
+    elected: Vec<u32>,
     /// How often variables are given a value.
     times: QuickMap<LocalId, usize>,
     /// The numbers of variables that are given one value for good.
@@ -93,9 +107,16 @@ impl Numbers {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let [_, y, z] = kernel.launch.threads;
         let mut all = Self { threads_in_line: (y, z) == (1, 1), blocks_in_line: true, ..Self::default() };
+        all.threads = kernel.launch.thread_count();
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             for operand in visit::operands(&stmt.kind) {
                 visit::within(operand, &mut |part| {
+                    all.asks_for_blocks |= matches!(
+                        part.kind,
+                        ExprKind::Special(
+                            Special::BlockIdx(_) | Special::ClusterIdx(_) | Special::GridDim(_)
+                        )
+                    );
                     all.blocks_in_line &= !matches!(
                         part.kind,
                         ExprKind::Special(Special::BlockIdx(Axis::Y | Axis::Z) | Special::ClusterIdx(_))
@@ -133,7 +154,15 @@ impl Numbers {
     /// A value that no other equals, and of which nothing is known.
     pub(super) fn fresh(&mut self) -> Number {
         self.count += 1;
-        Number { id: self.count, int: None, by_thread: true, by_block: true, by_turn: true, linear: None }
+        Number {
+            id: self.count,
+            int: None,
+            by_thread: true,
+            by_block: true,
+            by_turn: true,
+            by_launch: true,
+            linear: None,
+        }
     }
 
     /// The number of a value. Each operation is looked at once: variables have their numbers.
@@ -144,9 +173,13 @@ impl Numbers {
         let operands: Vec<_> =
             visit::operands_of(expr).into_iter().map(|operand| self.number(operand)).collect();
         let Some(operation) = operation(expr) else { return self.fresh() };
-        let number = self.of_parts(operation, &operands);
+        let mut number = self.of_parts(operation, &operands);
         if let ExprKind::Special(special) = &expr.kind {
+            self.specials.insert(number.id, *special);
             return Number { linear: self.linear_of(*special), ..number.of_special(*special) };
+        }
+        if let ExprKind::Param(_) | ExprKind::GlobalLen(_) = &expr.kind {
+            number.by_launch = true;
         }
         let is_same = !number.by_thread && !number.by_block && !number.by_turn;
         let linear = if is_same { Some(Linear::default()) } else { linear(expr, &operands) };
@@ -191,6 +224,50 @@ impl Numbers {
         }
     }
 
+    /// Whether a loop goes through the blocks of the grid along x.
+    pub(super) fn goes_through_blocks(&mut self, inner: &For) -> bool {
+        let ExprKind::Special(Special::GridDim(Axis::X)) = inner.end.kind else { return false };
+        inner.start.as_int() == Some(0) && inner.step.as_int() == Some(1) && !inner.inclusive
+    }
+
+    /// The number of a value if a variable were the number of a block along x.
+    pub(super) fn with_block(&mut self, variable: LocalId, expr: &Expr) -> Number {
+        let block = Expr {
+            kind: ExprKind::Special(Special::BlockIdx(Axis::X)),
+            ty: Type::Scalar(Scalar::U32),
+            span: expr.span,
+        };
+        let block = self.number(&block);
+        let old = self.given.insert(variable, block);
+        let number = self.number(expr);
+        if let Some(old) = old {
+            self.given.insert(variable, old);
+        }
+        number
+    }
+
+    /// Notes that a variable says who is elected.
+    pub(super) fn elects(&mut self, dest: LocalId) {
+        let number = self.local(dest);
+        self.elected.push(number.id);
+    }
+
+    /// Whether a condition, and what it is a conjunction of, leave one thread of a block at most.
+    pub(super) fn is_of_one_thread(&self, conditions: &[u32]) -> bool {
+        let all = reached(conditions.to_vec(), |id| {
+            self.conjunctions.get(&id).into_iter().flatten().map(|part| part.id).collect()
+        });
+        let is = |special: Special| {
+            all.iter().filter_map(|id| self.compared.get(id)).any(|sides| {
+                sides.iter().any(|side| self.specials.get(&side.id) == Some(&special))
+                    && sides.iter().any(|side| !side.by_thread && !side.by_turn)
+            })
+        };
+        let is_one_of_warp = is(Special::LaneIdx) || all.iter().any(|id| self.elected.contains(id));
+        self.threads_in_line && is(Special::ThreadIdx(Axis::X))
+            || is_one_of_warp && (self.threads <= u64::from(WARP_THREADS) || is(Special::WarpIdx))
+    }
+
     /// Operands of the equalities that a condition asks for, except with 0, and the terms that they add.
     /// `stored` tells what a value is that was loaded.
     pub(super) fn equated(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
@@ -215,6 +292,7 @@ impl Numbers {
             by_thread: operands.iter().any(|operand| operand.by_thread),
             by_block: operands.iter().any(|operand| operand.by_block),
             by_turn: operands.iter().any(|operand| operand.by_turn),
+            by_launch: operands.iter().any(|operand| operand.by_launch),
             ..self.fresh()
         };
         self.known.insert(key, number);
@@ -235,7 +313,8 @@ impl Number {
             | Special::ClusterRank => (false, true),
             Special::GridDim(_) | Special::ClusterDim(_) => (false, false),
         };
-        Self { by_thread, by_block, by_turn: false, ..self }
+        let by_launch = matches!(special, Special::GridDim(_) | Special::ClusterDim(_));
+        Self { by_thread, by_block, by_turn: false, by_launch, ..self }
     }
 }
 

@@ -36,6 +36,7 @@ impl Together {
         let mut walk = Walk {
             kernel,
             level,
+            open: BTreeSet::new(),
             pairs: BTreeSet::new(),
             loops: QuickMap::default(),
             exits: QuickMap::default(),
@@ -56,6 +57,8 @@ impl Together {
 struct Walk<'k> {
     kernel: &'k Kernel,
     level: Level,
+    /// The copies into global memory that nothing has waited for yet.
+    open: BTreeSet<StmtId>,
     pairs: BTreeSet<(StmtId, StmtId)>,
     /// Loops that were gone through: the accesses before them, and those at their ends. So loops
     /// within loops are not gone through again where nothing has come to them.
@@ -70,13 +73,21 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, mut since: BTreeSet<StmtId>) -> BTreeSet<StmtId> {
-        if Touch::of(self.kernel, stmt).is_some() {
+        if let Some(touch) = Touch::of(self.kernel, stmt) {
             self.pairs.extend(since.iter().map(|earlier| (*earlier, stmt.id)));
             since.insert(stmt.id);
+            if touch.by_copy && touch.writes {
+                self.open.insert(stmt.id);
+            }
             return since;
         }
+        if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
+            self.open.clear();
+        }
         if self.level.meets(&stmt.kind) {
-            return BTreeSet::new();
+            // A copy that is not complete goes on behind the meeting.
+            since.retain(|earlier| self.open.contains(earlier));
+            return since;
         }
         if let StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) = stmt.kind {
             self.exits.entry(label).or_default().extend(&since);

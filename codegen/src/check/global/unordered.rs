@@ -7,15 +7,18 @@
 //! "Release and Acquire Patterns"). Where a kernel has no such access or fence on either side, that is
 //! certain, whatever the rest of it does.
 
-use super::located::{Guard, GuardKind, Kept, Located};
-use super::{are_apart, is_same_place, located};
+use super::located::{Guard, Kept, Located};
+use super::numbers::Number;
+use super::{is_same_place, located};
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Lack, Unordered};
-use crate::ir::{AtomicAccess, Cluster, Fence, Kernel, MemoryScope, Order, Span, Stmt, StmtKind, Sync};
+use crate::ir::{
+    AtomicAccess, Cluster, Fence, Kernel, MemoryScope, Order, Span, Stmt, StmtKind, Sync, visit,
+};
 
 /// The first read of a kernel that nothing can order behind another block's write.
 pub(in crate::check) fn unordered(kernel: &Kernel) -> Option<Diagnostic> {
-    let Kept { accesses, orders } = located::all(kernel);
+    let Kept { accesses, orders, .. } = located::all(kernel);
     let plain = |one: &&Located<'_>| {
         !one.touch.is_strong && !one.touch.by_copy && !kernel.is_trusted(one.touch.stmt.origin)
     };
@@ -109,15 +112,17 @@ fn between_arms(
         let other = read.guards.iter().find(|other| guard.excludes(other))?;
         guard.condition.is_of_blocks_alone().then_some((guard, other))
     })?;
-    // The same elements: at a place that is the same in all blocks, by the same threads or by all.
-    let others = |all: &[Guard], own: &Guard| -> Vec<Guard> {
-        all.iter().filter(|guard| *guard != own && guard.kind != GuardKind::Loop).cloned().collect()
-    };
+    // The same elements: at a place that is the same in all blocks, and in the same turns; by the same
+    // threads, or at a place of all.
     let is_of_thread = write.place.iter().any(|number| number.by_thread);
-    let are_alike = others(&write.guards, of_write) == others(&read.guards, of_read);
+    let others = |all: &[Guard], own: &Guard| -> Vec<Guard> {
+        let is_compared = |guard: &&Guard| *guard != own && (is_of_thread || !guard.is_of_threads());
+        all.iter().filter(is_compared).cloned().collect()
+    };
     if !is_same_place(write, read)
         || write.place.iter().any(|number| number.by_block)
-        || is_of_thread && !are_alike
+        || others(&write.guards, of_write) != others(&read.guards, of_read)
+        || speaks_of_launches(kernel)
     {
         return None;
     }
@@ -143,10 +148,13 @@ fn before_the_last(
                 .is_some_and(|returned| read.guards.iter().any(|guard| guard.is_last_of(returned.id)))
     };
     let count = accesses.iter().find(counted)?;
+    // It goes through all blocks, and reads what each has written at its own place.
+    let ids = |place: &[Number]| place.iter().map(|number| number.id).collect::<Vec<_>>();
     let is_part = write.place.iter().any(|number| number.by_block)
-        && read.place.iter().all(|number| !number.by_block)
-        && read.place.iter().any(|number| number.by_turn)
-        && !are_apart(write, read);
+        && ids(&read.at_own_block) == ids(&write.place)
+        && [write, read, count]
+            .iter()
+            .all(|one| one.guards.iter().all(|guard| !guard.condition.is_of_block_only()));
     let is_before = write.touch.stmt.id < count.touch.stmt.id && count.touch.stmt.id < read.touch.stmt.id;
     let is_everywhere = !count.place.iter().any(|number| number.by_block);
     if !(is_part && is_before && is_everywhere) {
@@ -156,28 +164,45 @@ fn before_the_last(
     lacking(kernel, &all, &all)
 }
 
+/// Whether a kernel says of launches what they are: then it may be that there are no such two blocks.
+fn speaks_of_launches(kernel: &Kernel) -> bool {
+    let mut any = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| any |= matches!(stmt.kind, StmtKind::Assert { .. }));
+    any
+}
+
 /// What is missing if these are all that orders memory where one block writes, and where another reads.
 fn lacking(
     kernel: &Kernel,
     writing: &[&Ordering<'_>],
     reading: &[&Ordering<'_>],
 ) -> Option<(Lack, Option<Span>)> {
-    let releases = |order: &&&Ordering<'_>| order.sides(kernel).releases;
-    let acquires = |order: &&&Ordering<'_>| order.sides(kernel).acquires;
-    let is_wide = |order: &&&Ordering<'_>| !order.sides(kernel).is_narrow;
-    let is_narrow = |order: &&&Ordering<'_>| order.sides(kernel).is_narrow;
-    let is_access = |order: &&&Ordering<'_>| matches!(order.stmt.kind, StmtKind::Atomic(_));
-    let first = |all: &[&Ordering<'_>]| all.iter().find(is_access).map(|order| order.span());
-    match (writing.iter().any(|order| releases(&order)), reading.iter().any(|order| acquires(&order))) {
-        (false, false) => Some((Lack::Both, first(reading))),
-        (false, true) => Some((Lack::Release, first(writing))),
-        (true, false) => Some((Lack::Acquire, first(reading))),
-        (true, true) => {
-            let is_released = writing.iter().filter(is_wide).any(|order| releases(&order));
-            let is_acquired = reading.iter().filter(is_wide).any(|order| acquires(&order));
-            let side = if is_released { reading } else { writing };
-            let narrow = side.iter().find(is_narrow).map(|order| order.span());
-            (!is_released || !is_acquired).then_some((Lack::Scope, narrow))
-        }
+    let sides = |all: &[&Ordering<'_>]| -> Vec<(Sides, Span, bool)> {
+        let is_access = |order: &Ordering<'_>| matches!(order.stmt.kind, StmtKind::Atomic(_));
+        all.iter().map(|order| (order.sides(kernel), order.span(), is_access(order))).collect()
+    };
+    let (writing, reading) = (sides(writing), sides(reading));
+    let releases = |all: &[(Sides, Span, bool)], is_wide: bool| {
+        all.iter().any(|(sides, ..)| sides.releases && !(is_wide && sides.is_narrow))
+    };
+    let acquires = |all: &[(Sides, Span, bool)], is_wide: bool| {
+        all.iter().any(|(sides, ..)| sides.acquires && !(is_wide && sides.is_narrow))
+    };
+    // Or the block that reads comes first, and the other one waits for it.
+    if releases(&writing, true) && acquires(&reading, true)
+        || releases(&reading, true) && acquires(&writing, true)
+    {
+        return None;
     }
+    let first =
+        |all: &[(Sides, Span, bool)]| all.iter().find(|(.., is_access)| *is_access).map(|(_, span, _)| *span);
+    Some(match (releases(&writing, false), acquires(&reading, false)) {
+        (false, false) => (Lack::Both, first(&reading)),
+        (false, true) => (Lack::Release, first(&writing)),
+        (true, false) => (Lack::Acquire, first(&reading)),
+        (true, true) => {
+            let side = if releases(&writing, true) { &reading } else { &writing };
+            (Lack::Scope, side.iter().find(|(sides, ..)| sides.is_narrow).map(|(_, span, _)| *span))
+        }
+    })
 }

@@ -13,8 +13,9 @@ impl Run<'_, '_> {
         let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
         let access = Access { proxy: Proxy::Generic, kind, strong: true };
         // Whether others than the block's own threads take part is not followed.
-        let is_remote = |array: &Expr| matches!(array.ty, Type::Remote(_));
-        if atomic.scope == MemoryScope::Block && atomic.shared().is_none_or(is_remote) {
+        let is_shared_with_others =
+            |array: &Expr| matches!(array.ty, Type::Remote(_)) || self.input.code.is_remote;
+        if atomic.scope == MemoryScope::Block && atomic.shared().is_none_or(is_shared_with_others) {
             self.doubt(Why::Atomics, stmt.origin.span);
         }
         if let AtomicPlace::Global(param) = atomic.place {

@@ -239,6 +239,10 @@ impl<'k> Run<'_, 'k> {
         let at = self.indices(index).and_then(|index| {
             base.zip(&index, |base, index| (index <= len - vector).then(|| base + index * bytes))
         });
+        if at.is_none() && self.indices(index).is_some() {
+            // Some index is known to be outside.
+            self.doubt(Why::Undefined, index.span);
+        }
         let region = match &at {
             Some(at) => Region::Each(at.clone(), vector * bytes),
             None => {

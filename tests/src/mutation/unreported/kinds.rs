@@ -74,6 +74,36 @@ pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
 pub(super) const CP_FENCEPROXY: &str =
     "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.";
 
+/// Accesses of a kernel that tests the words for them.
+pub(super) const fn words(
+    kernel: &'static str,
+    opcode: &'static str,
+    before: &'static [usize],
+    changes: &'static [Change],
+) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: (opcode, before),
+        changes,
+        reason: "The kernel tests the words: nobody else accesses the element meanwhile, or nothing depends on \
+                 what this orders.",
+    }
+}
+
+/// A strong access, or a fence of a map, that is of one block.
+pub(super) const fn of_one_block(
+    kernel: &'static str,
+    opcode: &'static str,
+    before: &'static [usize],
+) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: (opcode, before),
+        changes: &[ScopeNarrowed],
+        reason: "Only threads of one block access this while it may change.",
+    }
+}
+
 /// Mutants of a step.
 pub(super) const fn of(
     kernel: &'static str,

@@ -8,14 +8,14 @@ use std::fmt;
 
 use self::kinds::{
     DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone, early_wait,
-    fence_of_warp, last_meeting, last_wait, no_copies, of, proxy_fenced,
+    fence_of_warp, last_meeting, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
 };
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
     ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, CommitRemoved, CountLowered, FenceRemoved,
-    GroupWaitRemoved, InvalRemoved, PendingRaised, RegisterFenceRemoved, RegistersKept, ScopeNarrowed,
-    SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+    GroupWaitRemoved, InvalRemoved, MadePlain, OrderDropped, PendingRaised, RegisterFenceRemoved,
+    RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
@@ -48,9 +48,63 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 /// Of the kernels of `tma-kernels`, of which some have the names of examples.
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
-const MISSED: &[Unreported] = &[];
+const MISSED: &[Unreported] = &[
+    Unreported {
+        kernel: "fence_last_block",
+        instruction: ("fence.acq_rel.gpu", &[1]),
+        changes: &[ScopeNarrowed],
+        reason: "What several blocks have released at the scope of the device is kept together, and whoever \
+                 acquires in a narrower scope gets it, too.",
+    },
+    Unreported {
+        kernel: "tma_copy_pipelined::deep",
+        instruction: ("atom.acq_rel.gpu.global.add", &[0]),
+        changes: &[OrderDropped],
+        reason: "Strong stores to one element follow each other as they are made: the reset of the counter does \
+                 not come before an addition.",
+    },
+];
 
 const HARMLESS: &[Unreported] = &[
+    words("order_floats", "atom.acq_rel.cta.shared.add", &[0], &[OrderDropped]),
+    words("order_floats", "atom.acq_rel.gpu.global.add.f64", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_floats", "atom.acquire.sys.global.add.f32", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_floats", "atom.relaxed.gpu.global.add.noftz.f16", &[0], &[ScopeNarrowed]),
+    words("order_floats", "atom.relaxed.gpu.global.cas.b64", &[0, 1], &[ScopeNarrowed]),
+    words("order_floats", "atom.release.gpu.global.add.noftz.bf16", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_floats", "st.relaxed.cta.shared", &[0], &[MadePlain]),
+    words("order_integers*", "atom.acq_rel.cta.shared.and", &[0], &[OrderDropped]),
+    words("order_integers*", "atom.acq_rel.gpu.global", &[0], &[OrderDropped]),
+    words("order_integers*", "atom.acquire.cta.shared.min", &[0], &[OrderDropped]),
+    words("order_integers*", "atom.acquire.gpu.global.min", &[0], &[OrderDropped]),
+    words("order_integers*", "atom.relaxed.cluster.shared.or", &[0], &[ScopeNarrowed]),
+    words("order_integers*", "atom.release.cluster.shared.max", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_integers*", "atom.release.sys.global.max", &[0], &[OrderDropped]),
+    words("order_integers*", "st.relaxed.cta.shared", &[0], &[MadePlain]),
+    words("order_moved*", "ld.acquire.cta.shared", &[0], &[MadePlain, OrderDropped]),
+    words("order_moved*", "ld.acquire.gpu.global", &[0], &[MadePlain, OrderDropped, ScopeNarrowed]),
+    words("order_moved*", "st.release.cta.shared", &[0], &[MadePlain, OrderDropped]),
+    words("order_moved*", "st.release.sys.global", &[0], &[MadePlain, OrderDropped, ScopeNarrowed]),
+    words("order_other_blocks", "atom.acq_rel.cluster", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_other_blocks", "atom.relaxed.cluster", &[0], &[ScopeNarrowed]),
+    words("order_other_blocks", "atom.release.cluster", &[0], &[OrderDropped, ScopeNarrowed]),
+    words("order_other_blocks", "ld.acquire.cta.shared", &[0], &[MadePlain, OrderDropped]),
+    words("order_other_blocks", "st.relaxed.cluster.shared", &[0], &[MadePlain, ScopeNarrowed]),
+    words("order_other_blocks", "st.release.cluster", &[0], &[MadePlain, OrderDropped, ScopeNarrowed]),
+    words("order_vectors", "red.release", &[0], &[OrderDropped]),
+    of_one_block("order_last_block", "atom.relaxed.gpu.global.add", &[0]),
+    of_one_block("fence_last_block", "atom.relaxed.gpu.global.add", &[1]),
+    of_one_block("cluster_sum*", "atom.relaxed.gpu.global.add", &[0]),
+    of_one_block("descriptor_cube", "fence.proxy.tensormap::generic.acquire", &[0]),
+    of_one_block("descriptor_use", "fence.proxy.tensormap::generic.acquire", &[0]),
+    of_one_block("descriptor_line", "fence.proxy.tensormap::generic.acquire", &[0]),
+    of_one_block("tma_grouped_copy", "fence.proxy.tensormap::generic.acquire", &[0, 1]),
+    Unreported {
+        kernel: "tma_copy_pipelined::deep",
+        instruction: ("st.relaxed.gpu.global", &[0, 1]),
+        changes: &[MadePlain, ScopeNarrowed],
+        reason: "The last cluster resets the queue: the count that tells it so orders all that came before.",
+    },
     Unreported {
         kernel: "order_other_blocks",
         instruction: ("barrier.cluster.arrive.release", &[0]),

@@ -33,6 +33,8 @@ pub(super) struct Steps<'k> {
     invalidates: bool,
     /// Whether an access of the kernel acquires what others release: an order that is not followed.
     pub(super) acquires: bool,
+    /// Whether blocks access the shared memory of others.
+    pub(super) is_remote: bool,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -160,6 +162,7 @@ impl<'k> Steps<'k> {
             invalidates,
             // A fence behind a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
+            is_remote: names_others(kernel),
         }
     }
 
@@ -413,4 +416,15 @@ fn leaves(block: &Block) -> bool {
 /// Whether a block ends by going on with the next turn.
 fn goes_on(block: &Block) -> bool {
     block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Next(_)))
+}
+
+/// Whether a kernel names the shared memory of other blocks.
+fn names_others(kernel: &Kernel) -> bool {
+    let mut any = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        for operand in visit::operands(&stmt.kind) {
+            visit::within(operand, &mut |part| any |= matches!(part.kind, ExprKind::Remote(..)));
+        }
+    });
+    any
 }
