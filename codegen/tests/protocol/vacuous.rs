@@ -16,6 +16,7 @@ use crate::tree::{FOLDERS, first_instances, kernels, root};
 const BY_ATOMICS: &[&str] = &[
     "a_queue_per_warp",
     "greatest_of_all_tiles",
+    "vectors_added_by_all",
     "tries_and_gives_up",
     "tickets_of_warps",
     "queue_that_is_reset",

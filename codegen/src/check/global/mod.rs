@@ -96,7 +96,8 @@ impl Meetings {
     fn conflict(&self, one: &Located<'_>, with: &Located<'_>) -> Option<Why> {
         let pair = (one.touch.stmt.id, with.touch.stmt.id);
         let writes = one.touch.writes || with.touch.writes;
-        if are_apart(one, with) || !writes {
+        // What one statement writes in several threads is looked at by itself.
+        if are_apart(one, with) || !writes || pair.0 == pair.1 {
             return None;
         }
         let is_mixed = with.touch.is_strong;

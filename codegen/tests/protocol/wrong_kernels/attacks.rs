@@ -210,3 +210,100 @@ fn a_race_before_a_trap(out: Global<u32>, n: u32) {
         out.set(thread_idx().x, row.get(63 - thread_idx().x));
     }
 }
+
+/// Half of each vector is the neighbour's element.
+#[tma_kernel(threads = 64)]
+fn a_vector_over_the_neighbours_element(g: Global<u32>, out: Global<u32>) {
+    let at = block_idx().x * 64 + thread_idx().x;
+    g.set(at, 7);
+    if thread_idx().x % 2 == 0 { let both = g.get_vec::<2>(at); out.set(at, both[0] + both[1]); }
+}
+
+/// All blocks update one element, without an atomic operation.
+#[tma_kernel(threads = 32)]
+fn a_total_of_all_blocks(total: Global<u32>, values: Global<u32>) {
+    if thread_idx().x == 0 { total.set(0, total.get(0) + values.get(block_idx().x)); }
+}
+
+/// One lane of each warp, and not one thread of the block.
+#[tma_kernel(threads = 64)]
+fn a_lane_for_a_thread(total: Global<u32>, values: Global<u32>) {
+    let part = warp_reduce_add(values.get(block_idx().x * 64 + thread_idx().x));
+    if lane_idx() == 0 { total.set(block_idx().x, total.get(block_idx().x) + part); }
+}
+
+/// The warps update the same elements in turns, and nothing orders the turns.
+#[tma_kernel(threads = 64)]
+fn warps_in_turns(g: Global<u32>) {
+    let at = block_idx().x * 32 + lane_idx();
+    for k in 0..2u32 { if warp_idx() == k { g.set(at, g.get(at) * 2 + k); } }
+}
+
+/// Other blocks may still add to what is read.
+#[tma_kernel(threads = 32)]
+fn a_sum_of_copies_that_is_read(sums: Global<u32>, out: Global<u32>) {
+    let row: SharedArray<u32, 32> = shared();
+    row.set(thread_idx().x, 1);
+    fence_proxy_async();
+    sync_threads();
+    if thread_idx().x == 0 { sums.bulk_reduce_add(0, row, 0, 32); bulk_commit_group(); bulk_wait_group::<0>(); }
+    sync_threads();
+    out.set(block_idx().x * 32 + thread_idx().x, sums.get(0));
+}
+
+/// The tile has been read where the grid meets, and need not be written.
+#[tma_kernel(threads = 32)]
+fn a_store_that_is_only_read(map: TensorMap<Tile<u32, Shape2<8, 32>>>, counter: Global<u32>, out: Global<u32>) {
+    let from: Tile<u32, Shape2<8, 32>> = shared();
+    let to: Tile<u32, Shape2<8, 32>> = shared();
+    let full: Barrier = shared();
+    for row in 0..8 { from.set([row, lane_idx()], row); }
+    fence_proxy_async();
+    if lane_idx() == 0 { full.init(1); fence_barrier_init(); }
+    sync_threads();
+    if lane_idx() == 0 { map.store([block_idx().x * 8, 0], from); bulk_commit_group(); bulk_wait_group_read::<0>(); }
+    sync_grid(counter);
+    if lane_idx() == 0 {
+        full.arrive_expect_tx(to.bytes());
+        map.load(to, [(block_idx().x + 1) % grid_dim().x * 8, 0], full);
+    }
+    full.wait(0);
+    out.set(block_idx().x * 32 + lane_idx(), to.get([0, lane_idx()]));
+}
+
+/// A warp does not share the tile out as its warpgroup does.
+#[tma_kernel(threads = 128)]
+fn a_warp_over_its_warpgroup(out: Global<f32>) {
+    let tile: Tile<f32, Shape2<64, 32>> = shared();
+    let wide = Accumulator::<f32, 64, 32>::zero();
+    wide.store(tile);
+    if warp_idx() == 0 { let narrow = WarpAccumulator::<f32, 64, 32>::zero(); narrow.store(tile, [0, 0]); }
+    sync_threads();
+    out.set(block_idx().x * 128 + thread_idx().x, tile.get([thread_idx().x % 64, 0]));
+}
+
+/// The owner's scope leaves out the other block.
+#[tma_kernel(threads = 32, cluster = 2)]
+fn a_scope_of_the_owner(out: Global<u32>) {
+    let count: SharedArray<u32, 1> = shared();
+    if lane_idx() == 0 { count.store(0, 0, Order::Relaxed, Scope::Cluster); }
+    sync_cluster();
+    if cluster_rank() == 0 {
+        count.fetch_add(0, 1, Order::Relaxed, Scope::Block);
+    } else {
+        remote(count, 0).fetch_add(0, 1, Order::Relaxed, Scope::Cluster);
+    }
+    sync_cluster();
+    if lane_idx() == 0 { out.set(block_idx().x, count.load(0, Order::Relaxed, Scope::Block)); }
+}
+
+/// The loop goes past the first array.
+#[tma_kernel(threads = 64, unchecked)]
+fn a_loop_past_an_array(out: Global<u32>) {
+    let few: SharedArray<u32, 4> = shared();
+    let more: SharedArray<u32, 64> = shared();
+    more.set(thread_idx().x, 1);
+    if thread_idx().x == 0 { for i in 0..8 { few.set(i, 2); } }
+    sync_threads();
+    out.set(block_idx().x * 64 + thread_idx().x, more.get(thread_idx().x));
+}
