@@ -17,6 +17,7 @@ const BY_ATOMICS: &[&str] = &[
     "a_queue_per_warp",
     "greatest_of_all_tiles",
     "vectors_added_by_all",
+    "place_of_the_greatest",
     "tries_and_gives_up",
     "tickets_of_warps",
     "queue_that_is_reset",

@@ -25,7 +25,7 @@ mod unordered;
 use self::located::{Guard, GuardKind, Kept, Located};
 use self::numbers::Number;
 use self::together::{Level, Together};
-pub(super) use self::touch::{Touch, taken_apart};
+pub(super) use self::touch::{Touch, reduction, taken_apart};
 pub(super) use self::unordered::unordered;
 use crate::check::protocol::{Doubt, Why};
 use crate::ir::{Kernel, MemoryScope, ParamId, StmtKind};

@@ -321,16 +321,22 @@ impl Number {
 /// A sum or multiple of places, if the expression is one.
 fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
     let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
-    match (&expr.kind, operands) {
-        (ExprKind::Binary(BinaryOp::Add, ..), [a, b]) => a.linear?.plus(b.linear?, 1),
-        (ExprKind::Binary(BinaryOp::Sub, ..), [a, b]) => a.linear?.plus(b.linear?, -1),
-        (ExprKind::Binary(BinaryOp::Mul, ..), [a, b]) => match (a.int, b.int) {
+    if let (ExprKind::Cast(inner), [a]) = (&expr.kind, operands) {
+        return a.linear.filter(|_| bytes(expr) >= bytes(inner));
+    }
+    let (ExprKind::Binary(op, ..), [a, b]) = (&expr.kind, operands) else { return None };
+    if *op == BinaryOp::Add {
+        a.linear?.plus(b.linear?, 1)
+    } else if *op == BinaryOp::Sub {
+        a.linear?.plus(b.linear?, -1)
+    } else if *op == BinaryOp::Mul {
+        match (a.int, b.int) {
             (Some(factor), _) => b.linear?.times(factor),
             (None, Some(factor)) => a.linear?.times(factor),
             (None, None) => None,
-        },
-        (ExprKind::Cast(inner), [a]) if bytes(expr)? >= bytes(inner)? => a.linear,
-        _ => None,
+        }
+    } else {
+        None
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{AtomicAccess, AtomicPlace, CopyKind, Expr, Kernel, ParamId, Stmt, StmtKind, Type, visit};
+use crate::ir::{
+    AtomicAccess, AtomicPlace, CopyKind, Expr, Kernel, ParamId, ReduceOp, Stmt, StmtKind, Type, visit,
+};
 
 /// An access to the memory of a parameter.
 #[derive(Clone, Debug)]
@@ -63,6 +65,21 @@ impl<'k> Touch<'k> {
         visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(kernel, stmt)));
         all
     }
+}
+
+/// The operation of a statement that reduces into global memory.
+pub(in crate::check) fn reduction(stmt: &Stmt) -> Option<ReduceOp> {
+    if let StmtKind::TileCopy(copy) = &stmt.kind
+        && let CopyKind::Reduce { op, .. } = &copy.kind
+    {
+        return Some(*op);
+    }
+    if let StmtKind::BulkCopy(copy) = &stmt.kind
+        && let CopyKind::Reduce { op, .. } = &copy.kind
+    {
+        return Some(*op);
+    }
+    None
 }
 
 /// Whether a copy writes global memory, if it accesses it.

@@ -7,7 +7,8 @@ use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
 use super::memory::region::{Overlap, Region};
 use super::memory::{Clash, Record, Site};
 use super::run::{Run, Step, Stop};
-use crate::ir::{CopyKind, Expr, ParamId, Stmt, StmtId, StmtKind, visit};
+use crate::check::global::reduction;
+use crate::ir::{Expr, ParamId, ReduceOp, Stmt, StmtId, visit};
 
 impl Run<'_, '_> {
     /// An access of the current group to a block's shared memory. `done` is the step at which an
@@ -178,20 +179,11 @@ impl Run<'_, '_> {
     }
 
     /// The operation of a reduction into global memory.
-    fn reduction_of(&self, id: StmtId) -> Option<String> {
+    fn reduction_of(&self, id: StmtId) -> Option<ReduceOp> {
         let mut found = None;
         visit::for_each_stmt(&self.input.kernel.kernel().body, &mut |stmt| {
-            if stmt.id != id {
-                return;
-            }
-            if let StmtKind::TileCopy(copy) = &stmt.kind
-                && let CopyKind::Reduce { op, .. } = &copy.kind
-            {
-                found = Some(format!("{op:?}"));
-            } else if let StmtKind::BulkCopy(copy) = &stmt.kind
-                && let CopyKind::Reduce { op, .. } = &copy.kind
-            {
-                found = Some(format!("{op:?}"));
+            if stmt.id == id {
+                found = reduction(stmt);
             }
         });
         found

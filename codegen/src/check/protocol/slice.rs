@@ -2,7 +2,7 @@
 //! control flow around them, and the variables that these read. Sums of floats and coordinates of
 //! tensors vanish.
 
-use crate::check::global::Touch;
+use crate::check::global::{Touch, reduction};
 use crate::check::uniform::Reach;
 use crate::ir::{
     AtomicPlace, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
@@ -329,7 +329,12 @@ fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamI
             (has(true, false), has(true, true), has(false, false), has(false, true));
         // Of two stores to a slice the elements may be known.
         let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
-        (loaded || stored) && written || stored && (loaded || read || is_slice)
+        // What comes of reductions by several operations depends on their order.
+        let mut reductions =
+            touches.iter().filter(|touch| touch.param == param).filter_map(|touch| reduction(touch.stmt));
+        let first = reductions.next();
+        let is_mixed = reductions.any(|other| Some(other) != first);
+        (loaded || stored) && written || stored && (loaded || read || is_slice || is_mixed)
     };
     touches.iter().map(|touch| touch.param).filter(|param| is_shared(*param)).collect()
 }
