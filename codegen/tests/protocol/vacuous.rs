@@ -15,10 +15,8 @@ use crate::tree::{FOLDERS, first_instances, kernels, root};
 /// Right kernels in which the race is not certain: an atomic access decides where their threads end.
 const BY_ATOMICS: &[&str] = &[
     "a_queue_per_warp",
-    "greatest_of_all_tiles",
     "vectors_added_by_all",
     "place_of_the_greatest",
-    "tries_and_gives_up",
     "tickets_of_warps",
     "queue_that_is_reset",
     "from_the_other_queue",

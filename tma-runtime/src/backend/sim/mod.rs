@@ -236,7 +236,6 @@ impl Context {
             profile: watch.is_some(),
             trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
             checks: ptx_sim::Checks { global_order, ..default.checks },
-            ..default
         };
         let kernel = spec.name;
         let refused = |error| match error {
