@@ -2,9 +2,9 @@
 //! launches.
 
 use super::Unreported;
-use super::kinds::{CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of};
+use super::kinds::{CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of, of_one_block};
 use crate::mutation::steps::Change::{
-    ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, OnlyRead, PendingRaised,
+    ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, MadePlain, OnlyRead, PendingRaised,
     RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 
@@ -12,6 +12,8 @@ const EDGE_OF_C: &str = "Threads store the edge of C, which no tile of this prob
 
 /// Those that do harm.
 pub(super) const MISSED: &[Unreported] = &[
+    of("rows::*", "atom.relaxed.gpu.global.add", &[0, 1, 2, 3], &[ScopeNarrowed], NOT_SHOWN),
+    of("rows::*", "atom.relaxed.gpu.global.exch", &[0], &[ScopeNarrowed], NOT_SHOWN),
     of(
         "rows::*",
         "mbarrier.try_wait.parity.acquire.cluster",
@@ -30,6 +32,8 @@ pub(super) const MISSED: &[Unreported] = &[
 
 /// Those that do none.
 pub(super) const HARMLESS: &[Unreported] = &[
+    of("full::*", "st.relaxed.gpu.global", &[0], &[ScopeNarrowed, MadePlain], RESET),
+    of_one_block("rows::*", "fence.proxy.tensormap::generic.acquire", &[0]),
     of("plain::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
     of("plain::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     drained("plain::*", &[4, 5, 6, 7, 8]),
@@ -136,6 +140,9 @@ const FEW_REGISTERS: &str =
     "It decides how fast the kernel is: without it ptxas spills, and the results are the same.";
 const ENOUGH_REGISTERS: &str =
     "Threads start with as many registers as those that multiply ask for: nobody waits for any.";
+const RESET: &str =
+    "The unit that counted last resets the count: what tells it so orders the additions before it.";
+const NOT_SHOWN: &str = "The problem that is run does not show it.";
 const THREADS_OF_THE_BLOCK: &str = "Only threads of the same block arrive there.";
 const COPIES_OF_THE_BLOCK: &str =
     "A copy completes the phase, and the thread that arrives, of the same block, has written nothing.";
