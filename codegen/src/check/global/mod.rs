@@ -26,14 +26,25 @@ use self::located::{Guard, GuardKind, Kept, Located};
 use self::numbers::Number;
 use self::together::{Level, Together};
 pub(super) use self::touch::{Touch, reduction, taken_apart};
-pub(super) use self::unordered::unordered;
 use crate::check::protocol::{Doubt, Why};
+use crate::diag::Diagnostic;
 use crate::ir::{Kernel, MemoryScope, ParamId, StmtKind};
 use crate::quick::QuickMap;
 
 /// Where what is done with global memory is not followed.
-pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
-    let Kept { accesses: all, asks_for_blocks, .. } = located::all(kernel);
+///
+/// # Errors
+///
+/// A read that nothing can order behind another block's write.
+pub(super) fn judge(kernel: &Kernel) -> Result<Vec<Doubt>, Box<Diagnostic>> {
+    let kept = located::all(kernel);
+    match unordered::first(kernel, &kept) {
+        Some(diagnostic) => Err(Box::new(diagnostic)),
+        None => Ok(doubts(kernel, &kept)),
+    }
+}
+
+fn doubts(kernel: &Kernel, Kept { accesses: all, asks_for_blocks, .. }: &Kept<'_>) -> Vec<Doubt> {
     let mut by_param: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
     for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
         by_param.entry(one.touch.param).or_default().push(one);
@@ -42,9 +53,9 @@ pub(super) fn doubts(kernel: &Kernel) -> Vec<Doubt> {
         grid: Together::of(kernel, Level::Grid),
         block: Together::of(kernel, Level::Block),
         threads: kernel.launch.thread_count(),
-        asks_for_blocks,
+        asks_for_blocks: *asks_for_blocks,
     };
-    let mut found = narrow(kernel, &all);
+    let mut found = narrow(kernel, all);
     for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
         let span = one.touch.stmt.origin.span;
         if meetings.threads > 1 && by_all_threads(one) {

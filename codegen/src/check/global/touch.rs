@@ -69,17 +69,17 @@ impl<'k> Touch<'k> {
 
 /// The operation of a statement that reduces into global memory.
 pub(in crate::check) fn reduction(stmt: &Stmt) -> Option<ReduceOp> {
-    if let StmtKind::TileCopy(copy) = &stmt.kind
-        && let CopyKind::Reduce { op, .. } = &copy.kind
-    {
-        return Some(*op);
+    if let StmtKind::TileCopy(copy) = &stmt.kind {
+        reduces(&copy.kind)
+    } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
+        reduces(&copy.kind)
+    } else {
+        None
     }
-    if let StmtKind::BulkCopy(copy) = &stmt.kind
-        && let CopyKind::Reduce { op, .. } = &copy.kind
-    {
-        return Some(*op);
-    }
-    None
+}
+
+fn reduces<S>(kind: &CopyKind<S>) -> Option<ReduceOp> {
+    if let CopyKind::Reduce { op, .. } = kind { Some(*op) } else { None }
 }
 
 /// Whether a copy writes global memory, if it accesses it.

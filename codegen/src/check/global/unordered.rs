@@ -7,9 +7,9 @@
 //! "Release and Acquire Patterns"). Where a kernel has no such access or fence on either side, that is
 //! certain, whatever the rest of it does.
 
+use super::is_same_place;
 use super::located::{Guard, Kept, Located};
 use super::numbers::Number;
-use super::{is_same_place, located};
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Lack, Unordered};
 use crate::ir::{
@@ -17,8 +17,7 @@ use crate::ir::{
 };
 
 /// The first read of a kernel that nothing can order behind another block's write.
-pub(in crate::check) fn unordered(kernel: &Kernel) -> Option<Diagnostic> {
-    let Kept { accesses, orders, .. } = located::all(kernel);
+pub(super) fn first(kernel: &Kernel, Kept { accesses, orders, .. }: &Kept<'_>) -> Option<Diagnostic> {
     let plain = |one: &&Located<'_>| {
         !one.touch.is_strong && !one.touch.by_copy && !kernel.is_trusted(one.touch.stmt.origin)
     };
@@ -36,8 +35,8 @@ pub(in crate::check) fn unordered(kernel: &Kernel) -> Option<Diagnostic> {
             if of_launch(write) != of_launch(read) {
                 return None;
             }
-            let (lacks, flag) = between_arms(kernel, &orders, write, read)
-                .or_else(|| before_the_last(kernel, (&accesses, &orders), write, read))?;
+            let (lacks, flag) = between_arms(kernel, orders, write, read)
+                .or_else(|| before_the_last(kernel, (accesses, orders), write, read))?;
             let name = kernel.param(read.touch.param).name.clone();
             let mistake = Unordered { name, written: write.touch.stmt.origin.span, lacks, flag };
             Some(Diagnostic::new(mistake, read.touch.stmt.origin.span))

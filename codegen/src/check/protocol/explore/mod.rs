@@ -159,13 +159,7 @@ impl Exploration {
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
-        let broken = broken.or_else(|| global::unordered(kernel.kernel()).map(Box::new));
-        if broken.is_none() {
-            // That another block writes what is waited for is not followed.
-            let waits = plain_polls::waits(kernel.kernel());
-            waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
-            global::doubts(kernel.kernel()).into_iter().for_each(|doubt| self.doubt(doubt));
-        }
+        let broken = broken.or_else(|| self.global(kernel.kernel()).err());
         let doubts = std::mem::take(&mut self.doubts);
         let verdict = match broken {
             Some(diagnostic) => Verdict::Broken(diagnostic),
@@ -175,6 +169,16 @@ impl Exploration {
         };
         let steps = budget.0 + budget.to_prove() - self.left.steps() - self.to_prove.steps();
         Judgement { verdict, steps, worlds: self.worlds }
+    }
+
+    /// What is done with global memory, of which other blocks write some.
+    fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
+        let doubts = global::judge(kernel)?;
+        // That another block writes what is waited for is not followed.
+        let waits = plain_polls::waits(kernel);
+        waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
+        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        Ok(())
     }
 
     fn doubt(&mut self, doubt: Doubt) {
