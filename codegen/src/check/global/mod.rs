@@ -12,12 +12,14 @@
 //! | --- | --- |
 //! | `touch` | the accesses of a kernel |
 //! | `numbers` | values by number, so that equal places are told |
+//! | `span` | between which numbers they are, so that parts of blocks are told |
 //! | `located` | accesses with the numbers of their places, and the conditions that lead to them |
 //! | `together` | which accesses may be made with no meeting in between |
 //! | `unordered` | blocks of which one certainly reads what another writes, unordered |
 
 mod located;
 mod numbers;
+mod span;
 mod together;
 mod touch;
 mod unordered;
@@ -112,6 +114,10 @@ impl Meetings {
             return None;
         }
         let is_mixed = with.touch.is_strong;
+        if !is_mixed && !one.touch.writes && !is_same_place(one, with) && are_of_own_block(one, with) {
+            let is_followed = one.touch.by_copy || with.touch.by_copy;
+            return (!is_followed && self.block.may(pair.0, pair.1)).then_some(Why::Global);
+        }
         if is_mixed || !one.touch.writes && !is_same_place(one, with) {
             return self.grid.may(pair.0, pair.1).then_some(Why::Blocks);
         }
@@ -175,6 +181,15 @@ fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
         Some((*first, *first + i128::from(located.touch.len?)))
     };
     range(one).zip(range(with)).is_some_and(|((a, end), (b, other_end))| end <= b || other_end <= a)
+}
+
+/// Whether two accesses are of a part of the block's own, in which no other block accesses anything.
+fn are_of_own_block(one: &Located<'_>, with: &Located<'_>) -> bool {
+    let part = |located: &Located<'_>| {
+        let [Number { span: Some(span), .. }] = located.place.as_slice() else { return None };
+        Some((*span, located.touch.len?))
+    };
+    part(one).zip(part(with)).is_some_and(|((a, len), (b, other_len))| a.is_of_own_block(len, b, other_len))
 }
 
 fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {

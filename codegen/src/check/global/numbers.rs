@@ -1,5 +1,6 @@
 //! Values by number: equal numbers are equal values, as one thread computes them.
 
+use super::span::{self, Span};
 use crate::ir::{
     Axis, BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind, Type,
     UnaryOp, visit,
@@ -23,6 +24,8 @@ pub(super) struct Number {
     by_launch: bool,
     /// It as a sum of the thread's and the block's place, if it is one.
     linear: Option<Linear>,
+    /// Between which numbers it is, beside a multiple of the block's place.
+    pub(super) span: Option<Span>,
 }
 
 /// `thread * threadIdx.x + block * blockIdx.x`, and what is the same in all threads of the grid.
@@ -85,6 +88,8 @@ pub(super) struct Numbers {
     threads_in_line: bool,
     blocks_in_line: bool,
     threads: u64,
+    /// How many threads a block has along each axis.
+    extents: [u32; 3],
     /// Whether the kernel asks where in the grid a block is.
     pub(super) asks_for_blocks: bool,
     /// The numbers of places, and of who is elected.
@@ -108,6 +113,7 @@ impl Numbers {
         let [_, y, z] = kernel.launch.threads;
         let mut all = Self { threads_in_line: (y, z) == (1, 1), blocks_in_line: true, ..Self::default() };
         all.threads = kernel.launch.thread_count();
+        all.extents = kernel.launch.threads;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             for operand in visit::operands(&stmt.kind) {
                 visit::within(operand, &mut |part| {
@@ -147,7 +153,9 @@ impl Numbers {
         let operands = [&inner.start, &inner.end, &inner.step].map(|expr| self.number(expr));
         let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands);
         let counter = self.of_parts(Operation::Counter { outer: outer(range.id) }, &[range]);
-        self.given.insert(inner.variable, Number { by_turn: true, linear: None, ..counter });
+        let [start, end, _] = operands;
+        let span = Span::of_range(start.span, end.span, inner.inclusive);
+        self.given.insert(inner.variable, Number { by_turn: true, linear: None, span, ..counter });
         range
     }
 
@@ -162,6 +170,7 @@ impl Numbers {
             by_turn: true,
             by_launch: true,
             linear: None,
+            span: None,
         }
     }
 
@@ -176,13 +185,15 @@ impl Numbers {
         let mut number = self.of_parts(operation, &operands);
         if let ExprKind::Special(special) = &expr.kind {
             self.specials.insert(number.id, *special);
-            return Number { linear: self.linear_of(*special), ..number.of_special(*special) };
+            let (linear, span) = (self.linear_of(*special), self.span_of(*special));
+            return Number { linear, span, ..number.of_special(*special) };
         }
         if let ExprKind::Param(_) | ExprKind::GlobalLen(_) = &expr.kind {
             number.by_launch = true;
         }
         let is_same = !number.by_thread && !number.by_block && !number.by_turn;
         let linear = if is_same { Some(Linear::default()) } else { linear(expr, &operands) };
+        let span = span::of(expr, &operands);
         if let ExprKind::Binary(BinaryOp::Eq, ..) = &expr.kind {
             self.compared.insert(number.id, operands);
         } else if let ExprKind::Binary(BinaryOp::And, ..) = &expr.kind {
@@ -190,7 +201,24 @@ impl Numbers {
         } else if let ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) | ExprKind::Cast(_) = &expr.kind {
             self.sums.insert(number.id, operands);
         }
-        Number { int: expr.as_int(), linear, ..number }
+        Number { int: expr.as_int(), linear, span, ..number }
+    }
+
+    fn span_of(&self, special: Special) -> Option<Span> {
+        let below = |extent: u32| Some(Span { block: 0, least: 0, most: i128::from(extent) - 1 });
+        match special {
+            Special::ThreadIdx(axis) => below(self.extents[axis as usize]),
+            Special::LaneIdx => below(WARP_THREADS),
+            Special::BlockIdx(Axis::X) => self.blocks_in_line.then_some(Span { block: 1, least: 0, most: 0 }),
+            Special::GridDim(_)
+            | Special::ClusterDim(_)
+            | Special::BlockIdx(_)
+            | Special::ClusterIdx(_)
+            | Special::BlockInCluster(_)
+            | Special::ClusterRank
+            | Special::WarpIdx
+            | Special::WarpgroupIdx => None,
+        }
     }
 
     fn linear_of(&self, special: Special) -> Option<Linear> {

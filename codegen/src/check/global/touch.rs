@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::ir::{
-    AtomicAccess, AtomicPlace, CopyKind, Expr, Kernel, ParamId, ReduceOp, Stmt, StmtKind, Type, visit,
+    AtomicAccess, AtomicPlace, CopyKind, Expr, Kernel, MapEdit, ParamId, ReduceOp, Stmt, StmtKind, Type,
+    visit,
 };
 
 /// An access to the memory of a parameter.
@@ -17,15 +18,15 @@ pub(in crate::check) struct Touch<'k> {
     pub(super) is_strong: bool,
     /// The index or coordinates.
     pub(super) at: Vec<&'k Expr>,
-    /// How many elements from the index on, if it is one index.
+    /// How many elements from the index on, if it is one index and they are known.
     pub(super) len: Option<u32>,
 }
 
 impl<'k> Touch<'k> {
     /// By a statement of a kernel.
     pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
-        let copied = |param, writes: Option<bool>, at: Vec<&'k Expr>| {
-            writes.map(|writes| Self { stmt, param, by_copy: true, writes, is_strong: false, at, len: None })
+        let copied = |param, writes: Option<bool>, at: Vec<&'k Expr>, len| {
+            writes.map(|writes| Self { stmt, param, by_copy: true, writes, is_strong: false, at, len })
         };
         let by_threads = |param, writes, at: Vec<&'k Expr>, len| {
             Some(Self { stmt, param, by_copy: false, writes, is_strong: false, at, len })
@@ -33,15 +34,18 @@ impl<'k> Touch<'k> {
         let elements = |ty: &Type| Some(ty.elements().map_or(1, |(_, len)| len));
         if let StmtKind::TileCopy(copy) = &stmt.kind {
             let at = copy.map.index.iter().chain(&copy.at).collect();
-            copied(copy.map.param, writes(&copy.kind), at)
+            copied(copy.map.param, writes(&copy.kind), at, None)
         } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
-            copied(copy.global, writes(&copy.kind), vec![&copy.index])
+            let len = copy.count.as_int().and_then(|count| u32::try_from(count).ok());
+            copied(copy.global, writes(&copy.kind), vec![&copy.index], len)
         } else if let StmtKind::GlobalGet { dest, global, index } = &stmt.kind {
             by_threads(*global, false, vec![index], elements(&kernel.local(*dest).ty))
         } else if let StmtKind::GlobalSet { global, index, value } = &stmt.kind {
             by_threads(*global, true, vec![index], elements(&value.ty))
         } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
             by_threads(store.matrix.global, true, vec![], None)
+        } else if let StmtKind::EditMap { edit: MapEdit::Publish { maps, index }, .. } = &stmt.kind {
+            by_threads(*maps, true, vec![index], None)
         } else if let StmtKind::Atomic(atomic) = &stmt.kind
             && let AtomicPlace::Global(global) = atomic.place
         {

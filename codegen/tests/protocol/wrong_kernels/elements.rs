@@ -101,3 +101,35 @@ fn an_index_of_eight_bits(x: Global<u32>, out: Global<u32>) {
 fn a_count_of_a_pair(x: Global<u32>) {
     x.fetch_add(block_idx().x / 2, 1, Order::Relaxed, Scope::Block);
 }
+
+/// The last thread reads what the next block writes.
+#[tma_kernel(threads = 128)]
+fn parts_of_blocks_that_overlap(x: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    let first = block_idx().x * 128;
+    x.set(first + t, t);
+    sync_threads();
+    out.set(first + t, x.get(first + t + 1));
+}
+
+/// The copy reads more than the part of its block.
+#[tma_kernel(threads = 64)]
+fn a_copy_of_more_than_the_part(x: Global<u32>, out: Global<u32>) {
+    let row: SharedArray<u32, 128> = shared();
+    let full: Barrier = shared();
+    let t = thread_idx().x;
+    let first = block_idx().x * 64;
+    if t == 0 {
+        full.init(1);
+        fence_barrier_init();
+    }
+    x.set(first + t, t);
+    fence_proxy_async_global();
+    sync_threads();
+    if t == 0 {
+        full.arrive_expect_tx(128 * 4);
+        x.bulk_load(row, 0, 128, first, full);
+    }
+    full.wait(0);
+    out.set(first + t, row.get(t + 64));
+}

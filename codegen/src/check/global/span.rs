@@ -1,0 +1,101 @@
+//! Between which numbers an index is: so blocks are told that have parts of their own.
+
+use super::numbers::Number;
+use crate::ir::{BinaryOp, Expr, ExprKind, Scalar};
+
+/// `block * blockIdx.x`, and a number from `least` to `most`, whichever thread and turn it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) block: i128,
+    pub(super) least: i128,
+    pub(super) most: i128,
+}
+
+/// Numbers up to this do not make indices wrap.
+const MOST: i128 = 1 << 20;
+
+impl Span {
+    fn small(self) -> Option<Self> {
+        [self.block, self.least, self.most].iter().all(|number| (0..=MOST).contains(number)).then_some(self)
+    }
+
+    fn plus(self, other: Self) -> Option<Self> {
+        Self {
+            block: self.block + other.block,
+            least: self.least + other.least,
+            most: self.most + other.most,
+        }
+        .small()
+    }
+
+    fn minus(self, other: Self) -> Option<Self> {
+        Self {
+            block: self.block - other.block,
+            least: self.least - other.most,
+            most: self.most - other.least,
+        }
+        .small()
+    }
+
+    /// A multiple of it, if a number is known.
+    fn times(self, other: Self) -> Option<Self> {
+        let factor = other.known()?;
+        Self { block: self.block * factor, least: self.least * factor, most: self.most * factor }.small()
+    }
+
+    /// The number, if there is only one.
+    fn known(self) -> Option<i128> {
+        (self.block == 0 && self.least == self.most).then_some(self.least)
+    }
+
+    /// What the variable of a loop is, from the first to the last.
+    pub(super) fn of_range(start: Option<Self>, end: Option<Self>, inclusive: bool) -> Option<Self> {
+        let (start, end) = start.zip(end)?;
+        let most = if inclusive { end.most } else { end.most - 1 };
+        // Where there is no turn, it is nothing.
+        (start.block == end.block)
+            .then_some(Self { most: most.max(start.least), ..start })
+            .and_then(Self::small)
+    }
+
+    /// Whether it, and so many elements from it on, lie in a part of the block's own, together with
+    /// those from another on: two blocks never have the same.
+    pub(super) fn is_of_own_block(self, len: u32, other: Self, other_len: u32) -> bool {
+        let end = (self.most + i128::from(len)).max(other.most + i128::from(other_len));
+        self.block > 0 && self.block == other.block && end - self.least.min(other.least) <= self.block
+    }
+}
+
+/// That of an expression.
+pub(super) fn of(expr: &Expr, operands: &[Number]) -> Option<Span> {
+    if let Some(number) = expr.as_int() {
+        return Span { block: 0, least: number, most: number }.small();
+    }
+    let bytes = |expr: &Expr| expr.ty.as_scalar().filter(|scalar| scalar.is_integer()).map(Scalar::bytes);
+    if let (ExprKind::Cast(inner), [a]) = (&expr.kind, operands) {
+        return a.span.filter(|_| bytes(inner).is_some() && bytes(expr) >= bytes(inner));
+    }
+    let (ExprKind::Binary(op, ..), [a, b]) = (&expr.kind, operands) else { return None };
+    let (a, b) = a.span.zip(b.span)?;
+    let by = b.known().filter(|by| *by > 0 && a.block == 0);
+    match op {
+        BinaryOp::Add => a.plus(b),
+        BinaryOp::Sub => a.minus(b),
+        BinaryOp::Mul => a.times(b).or_else(|| b.times(a)),
+        BinaryOp::Div => by.map(|by| Span { block: 0, least: a.least / by, most: a.most / by }),
+        BinaryOp::Rem => by.map(|by| Span { block: 0, least: 0, most: a.most.min(by - 1) }),
+        BinaryOp::And => {
+            (a.block == 0 && b.block == 0).then(|| Span { block: 0, least: 0, most: a.most.min(b.most) })
+        }
+        BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => None,
+    }
+}
