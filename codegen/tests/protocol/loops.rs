@@ -27,6 +27,8 @@ enum Except {
     Every(u32),
     /// From this turn on.
     From(u32),
+    /// In so many turns, the last ones.
+    Last(u32),
 }
 
 /// What a thread does in each turn at a ring: the stage is `count % stages`, and the parity of a
@@ -56,12 +58,13 @@ struct Loops {
 }
 
 impl Except {
-    fn holds(self, turn: u32) -> bool {
+    fn holds(self, turn: u32, turns: u32) -> bool {
         match self {
             Self::Never => false,
             Self::At(at) => turn == at,
             Self::Every(every) => turn % every == every - 1,
             Self::From(from) => turn >= from,
+            Self::Last(last) => turn + last >= turns,
         }
     }
 
@@ -71,6 +74,7 @@ impl Except {
             Self::At(at) => Some(format!("k != {at}")),
             Self::Every(every) => Some(format!("k % {every} != {}", every - 1)),
             Self::From(from) => Some(format!("k < {from}")),
+            Self::Last(last) => Some(format!("next_{last} < turns")),
         }
     }
 }
@@ -85,13 +89,14 @@ fn loops(seed: u64) -> Loops {
         let role = &mut roles[draw.below(2) as usize];
         let (some, late) = (1 + draw.below(4), 1 + draw.below(MOST_TURNS - 2));
         let at = if draw.below(2) == 0 { &mut role.wait } else { &mut role.arrive };
-        match draw.below(7) {
+        match draw.below(8) {
             0 => at.stages = some.min(stages),
             1 => at.turns_of_phase = some,
             2 => at.flip ^= 1,
             3 => at.except = Except::At(late),
             4 => at.except = Except::Every(late + 1),
             5 => at.except = Except::From(late),
+            6 => at.except = Except::Last(some),
             _ => role.wraps = Some(late + 1),
         }
     }
@@ -118,6 +123,9 @@ fn source(loops: &Loops) -> String {
         let wait = format!("{of_wait}[{count} % {stages}].wait(({count} / {turns_of_phase} + {flip}) & 1);");
         let arrive = format!("{of_arrive}[{count} % {}].arrive();", role.arrive.stages);
         for (step, except) in [(wait, except), (arrive, role.arrive.except)] {
+            if let Except::Last(last) = except {
+                _ = writeln!(text, "            let next_{last} = k + {last};");
+            }
             _ = match except.condition() {
                 Some(condition) => writeln!(text, "            if {condition} {{ {step} }}"),
                 None => writeln!(text, "            {step}"),
@@ -141,11 +149,11 @@ fn unrolled(loops: &Loops, turns: u32) -> Program {
         for turn in 0..turns {
             let count = role.wraps.map_or(turn, |wraps| turn % wraps);
             let Use { stages, turns_of_phase, flip, except } = role.wait;
-            if !except.holds(turn) {
+            if !except.holds(turn, turns) {
                 let parity = (count / turns_of_phase + flip) & 1;
                 steps.push(Step::Wait((of_wait + count % stages) as usize, parity));
             }
-            if !role.arrive.except.holds(turn) {
+            if !role.arrive.except.holds(turn, turns) {
                 steps.push(Step::Arrive((of_arrive + count % role.arrive.stages) as usize));
             }
         }

@@ -51,12 +51,20 @@ fn numbers_that_wrap_or_have_a_sign() {
             &format!("for k in 0..n {{ if {condition} {{ never.wait(0); }} {ends}}}"),
         ));
     }
+    // n = -3, 3: a counter that begins below zero.
+    is_not_proved(&kernel("n: i32", "for k in -5..n { if k % 4 == -3 { never.wait(0); } }"));
+    is_not_proved(&kernel("n: i32", "for k in -5..n { if k / 4 == 0 && k < 0 { never.wait(0); } }"));
     let others = [
         // n = 71584
         ("n: u32", "let mut c: u32 = 0; for k in 0..n { if c % 3 != 0 { never.wait(0); } c += 60000; }"),
         // n = 2^33: the cast wraps, and k does not.
         ("n: u64", "for k in (0..n).step_by(60000) { if (k as u32) % 3 != 0 { never.wait(0); } }"),
         ("n: usize", "for k in (0..n).step_by(60000) { if (k as u32) % 3 != 0 { never.wait(0); } }"),
+        (
+            "n: u64",
+            "for k in (0..n).step_by(60000) { let low = k as u32; if low % 3 != 0 { never.wait(0); } }",
+        ),
+        ("n: u64", "for k in 0..n { let low = k as u32; if k > 9 && low == 0 { never.wait(0); } }"),
         // start = 1_073_741_823, n = 500_000
         (
             "n: u32, start: i32",

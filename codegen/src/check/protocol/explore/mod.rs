@@ -20,7 +20,7 @@ use super::facts::Facts;
 use super::finding::{Doubt, Found, Why};
 use super::groups;
 use super::launch;
-use super::proof::{self, Statics};
+use super::proof::{self, Precision, Statics};
 use super::run::{Run, Stop};
 use super::term::Terms;
 use crate::check::{CheckedKernel, global, plain_polls, registers};
@@ -263,12 +263,16 @@ impl Exploration {
     /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
     /// is looked at for mistakes does not depend on it.
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
-        let statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
+        let mut statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
+        let mut finer = Some(Precision::of_ring(most_stages(input.kernel.kernel())));
         let mut left = self.to_prove;
         let proved = loop {
             let spent = (&mut left, &mut self.worlds);
             match proof::prove((input, &statics), terms, &mut self.elections, spent) {
                 proof::Outcome::Proved => break true,
+                proof::Outcome::Open if let Some(precision) = finer.take() => {
+                    statics = statics.with(precision);
+                }
                 proof::Outcome::Open | proof::Outcome::Budget => break false,
                 proof::Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
                 proof::Outcome::Split(_) => break false,

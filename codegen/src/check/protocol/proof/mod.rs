@@ -26,7 +26,7 @@ use tma_model::sync::Acquirer;
 
 pub(super) use self::renamed::Renaming;
 pub(super) use self::size::size;
-pub(super) use self::statics::Statics;
+pub(super) use self::statics::{Precision, Statics};
 use super::choices::Choices;
 use super::explore::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
 use super::explore::elections::Elections;

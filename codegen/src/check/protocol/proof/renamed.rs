@@ -147,7 +147,7 @@ fn replace(value: &mut Value, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, 
                 *all = parts.into();
             }
         }
-        Value::Place(_) | Value::Token { .. } | Value::Unknown => {}
+        Value::Place(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
     }
 }
 

@@ -26,7 +26,10 @@ struct Common {
 
 /// Whether any sum begins again.
 pub(super) fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
-    let common = common(run, statics);
+    let mut common = common(run, statics);
+    // What was decided of the turns before is kept.
+    let past = (statics.precision.past + statics.period - 1) / statics.period;
+    common.periods.values_mut().for_each(|by| *by -= past);
     let mut renaming = renaming(run.terms, &common);
     if renaming.is_empty() {
         return false;
@@ -125,7 +128,7 @@ fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
     match value {
         Value::Number(lanes) => into.extend(lanes.uniform()),
         Value::Array(all) => all.iter().for_each(|part| uniform_terms(part, into)),
-        Value::Place(_) | Value::Token { .. } | Value::Unknown => {}
+        Value::Place(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::check::protocol::code::{Op, Step, Steps};
 use crate::check::protocol::slice::parity;
-use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Stmt, StmtId, StmtKind, visit};
+use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Scalar, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
 /// Longer periods are of no use: that many turns are not looked at.
@@ -21,10 +21,34 @@ pub(in crate::check::protocol) struct Statics {
     pub(super) loops: QuickMap<usize, StmtId>,
     /// Variables that grow in the turns of a loop, and do nothing else there.
     counting: QuickSet<(LocalId, StmtId)>,
+    /// Variables that in each turn of a loop are as much more or less than what counts its turns.
+    following: QuickSet<(LocalId, StmtId)>,
     /// The variables of `for` loops.
     pub(super) variables: QuickMap<StmtId, LocalId>,
     /// After how many turns what counters are divided by repeats.
     pub(super) period: i128,
+    pub(super) precision: Precision,
+}
+
+/// How much of what was decided a widened state still tells.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::check::protocol) struct Precision {
+    /// By how much counters of groups in the same turns differ at most.
+    pub(super) apart: i128,
+    /// How many turns back it is known what was decided.
+    pub(super) past: i128,
+    /// Up to which turn groups are waited for that have yet to come to a loop of their own.
+    pub(super) awaited: u32,
+}
+
+impl Precision {
+    /// Enough for most kernels, and few states.
+    pub(in crate::check::protocol) const COARSE: Self = Self { apart: 2, past: 0, awaited: 0 };
+
+    /// For rings of so many stages: groups are as far apart as these reach.
+    pub(in crate::check::protocol) fn of_ring(stages: u32) -> Self {
+        Self { apart: i128::from(stages) + 1, past: i128::from(stages), awaited: stages + 2 }
+    }
 }
 
 impl Statics {
@@ -43,10 +67,24 @@ impl Statics {
             }
         }
         let counting = counting(&steps);
+        let following = following(&steps, &|local, of| {
+            counting.contains(&(local, of)) || variables.get(&of) == Some(&local)
+        });
         let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
         let locals = u32::try_from(locals).unwrap_or(u32::MAX);
         let ahead = ahead(&steps, &bits);
-        Self { live: live(&steps, locals), ahead, bits, loops, counting, variables, period }
+        let (live, precision) = (live(&steps, locals), Precision::COARSE);
+        Self { live, ahead, bits, loops, counting, following, variables, period, precision }
+    }
+
+    /// The same with another precision.
+    pub(in crate::check::protocol) fn with(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// Whether a group at a step may come to a loop.
+    pub(super) fn may_loop(&self, at: usize) -> bool {
+        self.ahead.get(at).is_none_or(|ahead| *ahead != 0)
     }
 
     /// Whether a variable is read at a step or later.
@@ -59,6 +97,11 @@ impl Statics {
         let ahead = self.ahead.get(at).copied().unwrap_or(0);
         let bit = |of: &StmtId| self.bits.get(of).is_some_and(|bit| ahead >> bit.min(&127) & 1 == 1);
         loops.iter().any(|of| !inside.contains(of) && bit(of))
+    }
+
+    /// Whether a variable is a number more or less than one that counts the turns of a loop.
+    pub(super) fn follows(&self, local: LocalId, of: StmtId) -> bool {
+        self.following.contains(&(local, of))
     }
 
     /// Whether a variable counts the turns of a loop.
@@ -201,6 +244,48 @@ fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
         }
     }
     grow.difference(&others).copied().collect()
+}
+
+/// Variables that each assignment within a loop makes a sum or difference of what counts its turns,
+/// once, and what is the same in all turns.
+fn following(steps: &[&Step<'_>], counts: &impl Fn(LocalId, StmtId) -> bool) -> QuickSet<(LocalId, StmtId)> {
+    let mut changed: QuickSet<(LocalId, StmtId)> = QuickSet::default();
+    for step in steps {
+        let of_loops = |local| step.loops.iter().map(move |of| (local, *of));
+        changed.extend(replaced(&step.op).into_iter().flat_map(of_loops));
+    }
+    let (mut follow, mut others) = (QuickSet::default(), QuickSet::default());
+    for step in steps {
+        let Op::Do(Stmt { kind: StmtKind::Assign { local, value, .. }, .. }) = &step.op else { continue };
+        for place in step.loops.iter().map(|of| (*local, *of)) {
+            let turns = turns_of(value, &|local| {
+                let is_same = !changed.contains(&(local, place.1));
+                if counts(local, place.1) { Some(1) } else { is_same.then_some(0) }
+            });
+            let set = if turns == Some(1) { &mut follow } else { &mut others };
+            set.insert(place);
+        }
+    }
+    follow.difference(&others).copied().collect()
+}
+
+/// How often a sum has what counts turns; `of` tells it of each variable, where it is known.
+fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
+    if let ExprKind::Local(local) = expr.kind {
+        return of(local);
+    }
+    let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
+    if let ExprKind::Cast(inner) = &expr.kind
+        && bytes(inner) <= bytes(expr)
+    {
+        return turns_of(inner, of);
+    }
+    if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) = &expr.kind {
+        let (a, b) = (turns_of(a, of)?, turns_of(b, of)?);
+        return Some(if *op == BinaryOp::Add { a + b } else { a - b });
+    }
+    let parts = visit::operands_of(expr);
+    parts.iter().all(|part| turns_of(part, of) == Some(0)).then_some(0)
 }
 
 /// Whether an expression is a variable and a number more.

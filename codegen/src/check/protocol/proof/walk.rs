@@ -161,6 +161,9 @@ fn walk_value(value: &Value, blocks: &[Block], to: &mut impl Visit) {
             walk_lanes(block, |block| *block as u32, to);
             walk_lanes(at, |at| *at, to);
         }
+        Value::OneOf { block, start, end } => {
+            [6, *block as u32, *start, *end].into_iter().for_each(|number| to.number(number));
+        }
         Value::Token { block, at, phase } => {
             to.number(4);
             [*block as u32, *at].into_iter().for_each(|number| to.number(number));

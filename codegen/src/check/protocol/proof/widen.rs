@@ -8,18 +8,15 @@ use std::collections::BTreeMap;
 
 use super::renamed::{in_order, replace_all};
 use super::shift::shift;
-use super::statics::Statics;
+use super::statics::{Precision, Statics};
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Node, Term, Terms};
+use crate::check::protocol::term::{Node, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
 use crate::quick::QuickSet;
-
-/// By how much counters of groups in the same turns differ at most.
-const MOST_APART: i128 = 2;
 
 /// Widens a state; whether any value is called otherwise now.
 pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
@@ -93,6 +90,23 @@ pub(super) struct Moving {
     depth: usize,
     turn: u32,
     place: Place,
+    counts: Counts,
+}
+
+impl Moving {
+    /// The group that has it.
+    fn agent(&self) -> usize {
+        match self.place {
+            Place::Local(agent, _) | Place::Counter(agent, _) => agent,
+        }
+    }
+}
+
+/// Whether it counts turns itself, or is a number more or less than what does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    Itself,
+    Follows,
 }
 
 /// Where it is.
@@ -109,10 +123,15 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
         for (index, (&local, value)) in run.input.code.variables.iter().zip(&agent.locals).enumerate() {
             let Value::Number(lanes) = value else { continue };
             let Some(term) = lanes.uniform() else { continue };
-            let counts = |of: &StmtId| free.contains(of) && statics.counts(local, *of);
-            if let Some(depth) = loops.iter().position(counts) {
+            let counts = |of: &StmtId| {
+                let follows = statics.follows(local, *of).then_some(Counts::Follows);
+                let counts = if statics.counts(local, *of) { Some(Counts::Itself) } else { follows };
+                counts.filter(|_| free.contains(of))
+            };
+            let found = loops.iter().enumerate().find_map(|(depth, of)| Some((depth, counts(of)?)));
+            if let Some((depth, counts)) = found {
                 let (turn, place) = (turn(agent, depth), Place::Local(number, index));
-                all.push(Moving { term, depth, turn, place });
+                all.push(Moving { term, depth, turn, place, counts });
             }
         }
         for (index, counter) in agent.counters.iter().enumerate() {
@@ -120,7 +139,7 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
             let of = statics.loops.get(&index);
             if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
                 let (turn, place) = (turn(agent, depth), Place::Counter(number, index));
-                all.push(Moving { term, depth, turn, place });
+                all.push(Moving { term, depth, turn, place, counts: Counts::Itself });
             }
         }
     }
@@ -130,18 +149,17 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
 /// Whether a group has yet to come to one of the loops that count with these.
 fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)]) -> bool {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
-    let of = |moving: &Moving| match moving.place {
-        Place::Local(agent, _) | Place::Counter(agent, _) => agent,
-    };
     // One that is within a loop of its own with a free end is not waited for: in `if x { loop } if y
     // { loop }` it may be that it never comes.
     let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.choices.free.contains(of));
+    let are_early = together.iter().all(|(_, moving)| moving.turn <= statics.precision.awaited);
     let mut waiting = run.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
     waiting.any(|agent| {
-        together.iter().any(|(_, moving)| {
-            let inside = &loops(&run.agents[of(moving)])[..=moving.depth];
-            statics.is_behind(agent.at, loops(agent), inside)
-        })
+        are_early && statics.may_loop(agent.at)
+            || together.iter().any(|(_, moving)| {
+                let inside = &loops(&run.agents[moving.agent()])[..=moving.depth];
+                statics.is_behind(agent.at, loops(agent), inside)
+            })
     })
 }
 
@@ -165,17 +183,18 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
         }
     }
     let mut any = false;
-    for (depth, mut all) in of_depth {
+    for (depth, all) in of_depth {
         // Some are in other turns of the loop around it.
         if depth > 0 && counted.contains(&depth) {
             continue;
         }
-        all.sort_by_key(|(number, _)| *number);
-        let near = all.chunk_by(|(one, _), (other, _)| other - one <= MOST_APART);
-        for together in near {
-            let have_begun = together.iter().all(|(number, moving)| *number > 0 && moving.turn > 0);
-            if have_begun && !is_awaited(run, statics, together) {
-                start_counting(run, together, statics.period);
+        let Precision { apart, past, .. } = statics.precision;
+        for together in near(all, apart) {
+            let have_begun = together.iter().all(|(number, moving)| {
+                (*number > past || moving.counts == Counts::Follows) && moving.turn > 0
+            });
+            if have_begun && !is_awaited(run, statics, &together) {
+                start_counting(run, &together, statics);
                 any = true;
             }
         }
@@ -183,16 +202,47 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     any
 }
 
+/// Counters that are no more than so much apart, each from the next, and what follows them in the same
+/// groups, however far.
+fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
+    let (mut counters, following): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, moving)| moving.counts == Counts::Itself);
+    counters.sort_by_key(|(number, _)| *number);
+    let mut near: Vec<Vec<(i128, Moving)>> = vec![];
+    for (number, moving) in counters {
+        match near.last_mut() {
+            Some(last) if last.last().is_some_and(|(other, _)| number - other <= apart) => {
+                last.push((number, moving));
+            }
+            Some(_) | None => near.push(vec![(number, moving)]),
+        }
+    }
+    for (number, moving) in following {
+        let is_of = |together: &&mut Vec<(i128, Moving)>| {
+            together.iter().any(|(_, counter)| counter.agent() == moving.agent())
+        };
+        if let Some(together) = near.iter_mut().find(is_of) {
+            together.push((number, moving));
+        }
+    }
+    near.iter_mut().for_each(|together| together.sort_by_key(|(number, _)| *number));
+    near
+}
+
 /// Whether numbers of a type count: those of which small ones never wrap.
 pub(super) fn is_count(scalar: Scalar) -> bool {
-    matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize)
+    matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize | Scalar::I32 | Scalar::I64)
 }
 
 /// These counters, which are near each other, become sums with the same turns.
-fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i128) {
-    let (Some((least, first)), Some((most, _))) = (together.first(), together.last()) else { return };
-    let turns = run.terms.turns(run.terms.scalar(first.term));
-    let base = least / period * period;
+fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], statics: &Statics) {
+    let (Some((least, _)), Some((most, _))) = (together.first(), together.last()) else { return };
+    let scalars = together.iter().map(|(_, moving)| run.terms.scalar(moving.term));
+    // The widest: none may count further than the turns do.
+    let Some(scalar) = scalars.max_by_key(|scalar| scalar.bytes()) else { return };
+    let turns = run.terms.turns(scalar);
+    let Statics { period, precision: Precision { past, .. }, .. } = *statics;
+    let base = (least - past).max(0) / period * period;
     let becomes = |terms: &mut Terms, number: i128, scalar: Scalar| {
         let sum = terms.sum(Linear { turns, period, rest: number - base });
         terms.cast(sum, scalar)
@@ -215,7 +265,11 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], period: i1
         let Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Eq), a, b) = *run.terms.node(condition) else {
             continue;
         };
-        let near = (least - 1).max(base)..=most + 1;
+        // The number of a lane counts no turns.
+        if [a, b].iter().any(|side| matches!(run.terms.node(*side), Node::Symbol(Symbol::Elected(_)))) {
+            continue;
+        }
+        let near = (least - past - 1).max(base)..=most + 1;
         let both = [a, b].map(|side| match run.terms.int(side) {
             Some(number) if near.contains(&number) => becomes(run.terms, number, run.terms.scalar(side)),
             Some(_) | None => Some(side),

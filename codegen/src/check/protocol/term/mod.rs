@@ -320,7 +320,13 @@ impl Terms {
                         return self.arithmetic(BinaryOp::Add, inner, sum);
                     }
                 }
-                (None, None) | (Some(_), Some(_)) => {}
+                (None, None) => {
+                    let whole = self.minuend(b, a).or_else(|| self.minuend(a, b));
+                    if let Some(whole) = whole {
+                        return whole;
+                    }
+                }
+                (Some(_), Some(_)) => {}
             },
             BinaryOp::Mul => match (x, y) {
                 (_, Some(1)) | (Some(0), _) => return a,
@@ -334,6 +340,12 @@ impl Terms {
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {}
         }
         self.add(Node::Binary(op, a, b), scalar)
+    }
+
+    /// What `by` is taken from in a difference, which is also so if that wraps.
+    fn minuend(&self, difference: Term, by: Term) -> Option<Term> {
+        let (whole, less) = self.node(difference).operands_of_binary(BinaryOp::Sub)?;
+        (less == by).then_some(whole)
     }
 
     pub(super) fn cast(&mut self, a: Term, to: Scalar) -> Option<Term> {
