@@ -9,6 +9,7 @@ use super::code::Op;
 use super::finding::{Act, Detail, Party, Rule, Why};
 use super::memory::global::Whereabouts;
 use super::memory::region::Region;
+use super::memory::tiles::bytes_of_elements;
 use super::run::{Flow, Run, Step};
 use super::state::TensorCore;
 use super::term::{Term, Terms};
@@ -75,16 +76,20 @@ impl Run<'_, '_> {
                 let whole = if let Type::Tile(whole) = to.ty.local() { whole } else { &moved };
                 let ranges = match multicast {
                     Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
-                    Some(Multicast::Mask(_)) | None => {
-                        Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
-                    }
+                    Some(Multicast::Mask(_)) | None => bytes_of_elements(&moved, at).to_vec(),
                 };
                 let bytes = bytes_of(moved.bytes());
                 self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
-                let (block, at) = self.address(from)?;
-                self.store(stmt.id, block, at..at + bytes_of(moved.shared_bytes()))?;
+                let (block, region) = match self.one_of(from) {
+                    Some((block, range)) => (block, Region::Some(range)),
+                    None => {
+                        let (block, at) = self.address(from)?;
+                        (block, Region::All(bytes_of_elements(&moved, at)))
+                    }
+                };
+                self.store(stmt.id, block, region)?;
             }
             CopyKind::Prefetch => {}
         }
@@ -196,7 +201,7 @@ impl Run<'_, '_> {
     }
 
     /// A store or reduction, which reads until its group is waited for.
-    fn store(&mut self, stmt: StmtId, block: usize, range: std::ops::Range<u32>) -> Step {
+    fn store(&mut self, stmt: StmtId, block: usize, region: Region) -> Step {
         let component = match self.me().stores.component {
             Some(component) => component,
             None => self.component(),
@@ -210,7 +215,7 @@ impl Run<'_, '_> {
         stores.groups.read(group);
         stores.groups.written(group);
         stores.open.push((group, site));
-        self.touch(stmt, block, (READ, Region::all(range)), Some(Epoch::new(component, group)))
+        self.touch(stmt, block, (READ, region), Some(Epoch::new(component, group)))
     }
 
     /// The access of a copy to global memory. A load has read it when its phase is complete, a
@@ -317,7 +322,7 @@ impl Run<'_, '_> {
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
                 let (block, at) = place(self, from)?;
-                self.store(stmt.id, block, at..at + bytes)?;
+                self.store(stmt.id, block, Region::all(at..at + bytes))?;
             }
             CopyKind::Prefetch => {}
         }
@@ -410,8 +415,13 @@ impl Run<'_, '_> {
         self.me_mut().multiplications = number;
         self.news += 1;
         for operand in operands {
-            let (block, at) = self.address(&operand.tile)?;
-            let region = operand_region(operand, at);
+            let (block, region) = match self.one_of(&operand.tile) {
+                Some((block, range)) => (block, Region::Some(range)),
+                None => {
+                    let (block, at) = self.address(&operand.tile)?;
+                    (block, operand_region(operand, at))
+                }
+            };
             self.touch(stmt.id, block, (READ, region), Some(done))?;
         }
         Ok(Flow::Next)

@@ -95,10 +95,9 @@ impl<'k> Run<'_, 'k> {
                 self.touch_global(stmt.id, store.matrix.global, (WRITE, Whereabouts::Anywhere), None)?;
             }
             StmtKind::PrintTile { tile } => {
-                let (block, at) = self.address(tile)?;
                 if let Type::Tile(ty) = tile.ty.local() {
-                    let range = at..at + bytes_of(ty.shared_bytes());
-                    self.touch(stmt.id, block, (READ, Region::Some(range)), None)?;
+                    let (block, region) = self.bytes_at(tile, bytes_of(ty.shared_bytes()))?;
+                    self.touch(stmt.id, block, (READ, Region::Some(region.hull())), None)?;
                 }
             }
             StmtKind::If { .. }
@@ -212,6 +211,21 @@ impl<'k> Run<'_, 'k> {
         }
     }
 
+    /// The bytes in which something lies, if it is one of several and not known which.
+    pub(super) fn one_of(&mut self, expr: &Expr) -> Option<(usize, std::ops::Range<u32>)> {
+        let Value::OneOf { block, start, end } = self.value(expr) else { return None };
+        (block < self.blocks.len()).then_some((block, start..end))
+    }
+
+    /// The bytes of a thing in shared memory: all of them, or some of those of several.
+    pub(super) fn bytes_at(&mut self, thing: &Expr, bytes: u32) -> Step<(usize, Region)> {
+        if let Some((block, range)) = self.one_of(thing) {
+            return Ok((block, Region::Some(range)));
+        }
+        let (block, at) = self.address(thing)?;
+        Ok((block, Region::all(at..at + bytes)))
+    }
+
     /// An access of each thread costs more than a step of all.
     pub(super) fn charge(&mut self) -> Step {
         let cost = self.me().threads.len() as u64 / 16;
@@ -230,6 +244,10 @@ impl<'k> Run<'_, 'k> {
         (array, index): (&Expr, &Expr),
         vector: u32,
     ) -> Step<(usize, Option<Lanes<u32>>, Region)> {
+        if let Some((block, range)) = self.one_of(array) {
+            self.charge()?;
+            return Ok((block, None, Region::Some(range)));
+        }
         let (block, base) = self.places(array)?;
         self.charge()?;
         let Type::SharedArray(element, len) = array.ty.local() else {
@@ -302,7 +320,9 @@ impl<'k> Run<'_, 'k> {
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {
-        self.doubt(Why::Maps, stmt.origin.span);
+        if self.input.code.uses_maps {
+            self.doubt(Why::Maps, stmt.origin.span);
+        }
         let (block, at) = self.address(map)?;
         let range = at..at + bytes_of(u64::from(MAP_BYTES));
         let access = match edit {

@@ -18,6 +18,8 @@ pub(super) enum Value {
     Number(Lanes<Term>),
     /// A place in shared memory.
     Place(Place),
+    /// One of several things in a block's shared memory, which lie in these bytes.
+    OneOf { block: usize, start: u32, end: u32 },
     /// The state of an mbarrier's phase: the mbarrier, and the phase's number.
     Token { block: usize, at: u32, phase: u32 },
     /// A register array.
@@ -60,7 +62,11 @@ impl Scope<'_> {
     pub(super) fn number(&mut self, expr: &Expr) -> Option<Lanes<Term>> {
         match self.compute(expr)? {
             Value::Number(lanes) => Some(lanes),
-            Value::Place(_) | Value::Token { .. } | Value::Array(_) | Value::Unknown => None,
+            Value::Place(_)
+            | Value::OneOf { .. }
+            | Value::Token { .. }
+            | Value::Array(_)
+            | Value::Unknown => None,
         }
     }
 
@@ -155,12 +161,30 @@ impl Scope<'_> {
         let Type::Stages(thing, len) = stages.ty.local() else { return None };
         let Value::Place(place) = self.compute(stages)? else { return None };
         let stride = u32::try_from(layout::stride(thing)).ok()?;
-        let index = self.number(index)?.map(|index| {
+        let indices = self.number(index)?;
+        let index = indices.map(|index| {
             let index = u32::try_from(self.facts.number(self.terms, index)?).ok()?;
             (index < *len).then_some(index)
-        })?;
+        });
+        let Some(index) = index else { return self.one_of(&place, &indices, (stride, *len)) };
         let at = place.at.zip(&index, |at, index| Some(at + index * stride))?;
         Some(Value::Place(Place { at, ..place }))
+    }
+
+    /// One of several things, so many bytes from the next, whose index is not known.
+    fn one_of(&mut self, place: &Place, index: &Lanes<Term>, (stride, len): (u32, u32)) -> Option<Value> {
+        let (block, base) = (place.block.uniform().filter(|_| !place.remote)?, place.at.uniform()?);
+        let ranges = (0..self.threads.len())
+            .filter_map(|lane| index.get(lane))
+            .map(|index| self.facts.range(self.terms, index));
+        let (least, most) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        // It is inside, as checked builds test.
+        let (least, most) = (least.max(0), most.min(i128::from(len) - 1));
+        let (least, most) = (u32::try_from(least).ok()?, u32::try_from(most).ok()?);
+        if least > most {
+            return None;
+        }
+        Some(Value::OneOf { block, start: base + least * stride, end: base + (most + 1) * stride })
     }
 
     fn special(&mut self, special: Special) -> Option<Lanes<Term>> {

@@ -54,3 +54,16 @@ fn two_stores_to_the_same_elements(global: Global<f32>) {
         bulk_wait_group_read::<0>();
     }
 }
+
+/// With `n` of 0 the slot that is read is the one that is written.
+#[tma_kernel(threads = 64)]
+fn a_slot_that_may_be_any(out: Global<u32>, n: u32) {
+    let slots: Stages<SharedArray<u32, 32>, 2> = shared();
+    slots[thread_idx().x / 32].set(lane_idx(), 1);
+    sync_threads();
+    if warp_idx() == 0 {
+        slots[n % 2].set(lane_idx(), 2);
+    } else {
+        out.set(lane_idx(), slots[0].get(lane_idx()));
+    }
+}

@@ -33,6 +33,8 @@ pub(super) struct Steps<'k> {
     invalidates: bool,
     /// Whether an access of the kernel acquires what others release: an order that is not followed.
     pub(super) acquires: bool,
+    /// Whether copies use tensor maps in memory.
+    pub(super) uses_maps: bool,
     /// Whether blocks access the shared memory of others.
     pub(super) is_remote: bool,
 }
@@ -128,11 +130,12 @@ impl<'k> Steps<'k> {
         }
         let Flat { slice, steps, polls, counters, .. } = flat;
         let (mut trusted, mut acquires) = (QuickSet::default(), false);
-        let (mut has_atomics, mut has_fences) = (false, false);
+        let (mut has_atomics, mut has_fences, mut uses_maps) = (false, false, false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             acquires |= matches!(&stmt.kind, StmtKind::Atomic(atomic) if atomic.order.acquires());
             has_atomics |= matches!(stmt.kind, StmtKind::Atomic(_));
             has_fences |= matches!(stmt.kind, StmtKind::Fence(Fence::Memory));
+            uses_maps |= matches!(&stmt.kind, StmtKind::TileCopy(copy) if copy.map.index.is_some());
             if kernel.is_trusted(stmt.origin) {
                 trusted.insert(stmt.id);
             }
@@ -162,6 +165,7 @@ impl<'k> Steps<'k> {
             invalidates,
             // A fence behind a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
+            uses_maps,
             is_remote: names_others(kernel),
         }
     }

@@ -14,8 +14,8 @@ use crate::limits::WARP_THREADS;
 /// The lanes that are elected, by warp; the usual ones where none is given.
 pub(in crate::check::protocol) type Elected = BTreeMap<u32, u32>;
 
-/// The most elections that are followed.
-const MOST: usize = 8;
+/// The most elections that are followed, as far as the budget allows.
+const MOST: usize = 1 << 8;
 
 /// A kernel's elections.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 
 pub(super) mod global;
 pub(super) mod region;
-mod tiles;
+pub(super) mod tiles;
 
 use std::ops::Range;
 

@@ -13,7 +13,7 @@ use crate::check::protocol::finding::Why;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::run::{Flow, Run, Step};
 use crate::check::protocol::state::Together;
-use crate::ir::{AccumulatorType, Expr, Stmt, TileType, Type, WarpStore};
+use crate::ir::{Expr, Stmt, TileType, Type, WarpStore};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
@@ -28,6 +28,10 @@ impl Run<'_, '_> {
         access: Access,
     ) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        if let Some((block, range)) = self.one_of(tile) {
+            self.charge()?;
+            return self.touch(stmt.id, block, (access, Region::Some(range)), None);
+        }
         let (block, base) = self.places(tile)?;
         self.visit(stmt.id, block)?;
         self.charge()?;
@@ -48,6 +52,9 @@ impl Run<'_, '_> {
     /// A whole warpgroup stores an accumulator, each thread its own elements.
     pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
+        if let Some((block, range)) = self.one_of(tile) {
+            return self.touch(stmt.id, block, (WRITE, Region::Some(range)), None);
+        }
         let (block, at) = self.address(tile)?;
         let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
         let rows = ty.extents.first().copied().unwrap_or(0);
@@ -63,9 +70,8 @@ impl Run<'_, '_> {
             return Ok(Flow::Blocked);
         }
         let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
-        let (block, at) = self.address(tile)?;
-        let range = at..at + bytes_of(ty.shared_bytes());
-        self.touch(stmt.id, block, (READ, Region::Some(range)), None)?;
+        let (block, region) = self.bytes_at(tile, bytes_of(ty.shared_bytes()))?;
+        self.touch(stmt.id, block, (READ, Region::Some(region.hull())), None)?;
         Ok(Flow::Next)
     }
 
@@ -90,7 +96,7 @@ impl Run<'_, '_> {
         };
         for (warp, place) in places {
             self.budget.take_work(u64::from(of.rows * of.columns))?;
-            let region = match part_of_tile(ty, place, of) {
+            let region = match part_of_tile(ty, place, [of.rows, of.columns]) {
                 Some(part) => {
                     let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();
                     let threads = warp * WARP_THREADS..(warp + 1) * WARP_THREADS;
@@ -118,15 +124,31 @@ impl Run<'_, '_> {
     }
 }
 
-/// The bytes of a tile that an accumulator takes from this row and column on.
-fn part_of_tile(ty: &TileType, [row, column]: [u32; 2], of: AccumulatorType) -> Option<Rc<[Range<u32>]>> {
-    let bytes = ty.element.bytes();
-    let (last_row, last_column) = (row.checked_add(of.rows)?, column.checked_add(of.columns)?);
-    let columns = Lanes::of((column..last_column).collect())?;
+/// The bytes of a tile's elements from an address on, of which there are fewer than it takes where
+/// its rows are shorter than the span of its swizzle.
+pub(in crate::check::protocol) fn bytes_of_elements(ty: &TileType, at: u32) -> Rc<[Range<u32>]> {
+    let whole = at..at + bytes_of(ty.shared_bytes());
+    let (width, outer) = ty.extents.split_last().map_or((0, &[][..]), |(width, outer)| (*width, outer));
+    if ty.bytes() == ty.shared_bytes() {
+        return Rc::from([whole]);
+    }
+    let rows = outer.iter().product();
+    let flat = TileType { extents: vec![rows, width], ..ty.clone() };
+    match part_of_tile(&flat, [0, 0], [rows, width]) {
+        Some(parts) => parts.iter().map(|part| at + part.start..at + part.end).collect(),
+        None => Rc::from([whole]),
+    }
+}
+
+/// The bytes of so many rows and columns of a tile from this row and column on.
+fn part_of_tile(ty: &TileType, from: [u32; 2], of: [u32; 2]) -> Option<Rc<[Range<u32>]>> {
+    let (bytes, [row, column], [rows, columns]) = (ty.element.bytes(), from, of);
+    let (last_row, last_column) = (row.checked_add(rows)?, column.checked_add(columns)?);
+    let all_columns = Lanes::of((column..last_column).collect())?;
     let mut ranges = vec![];
     for row in row..last_row {
-        let offsets = element_offsets(ty, &[Lanes::Same(row), columns.clone()])?;
-        for index in 0..of.columns as usize {
+        let offsets = element_offsets(ty, &[Lanes::Same(row), all_columns.clone()])?;
+        for index in 0..columns as usize {
             let start = offsets.get(index)?;
             ranges.push(start..start + bytes);
         }
