@@ -194,6 +194,7 @@ pub fn pipeline_in_place(
     dst: TensorMap<Tile<u32, Shape2<4, 32>>>,
     tiles: u32,
 ) {
+    assume(tiles > 0);
     let ring: Pipeline<(Tile<u32, Shape2<4, 32>>,), 3> = shared();
     if thread_idx().x == 0 {
         ring.init(1);

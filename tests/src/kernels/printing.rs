@@ -8,6 +8,7 @@ pub const PRINTED: &str = include_str!("printing.txt");
 /// Prints tiles of integers and floats, the longest numbers of each among them.
 #[tma_kernel(threads = 32)]
 pub fn print_tiles(n: u32) {
+    assume(n < 2);
     let halves: Tile<f16, Shape2<4, 16>, Swizzle32> = shared();
     let wide: Tile<f32, Shape2<2, 64>, Swizzle128> = shared();
     let cube: Tile<i32, Shape4<1, 2, 2, 4>> = shared();

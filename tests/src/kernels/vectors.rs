@@ -40,19 +40,14 @@ pub const CASES: &[Case] = &[
 ];
 
 /// What is written by vectors is read by elements, in the opposite order, and the other way round.
-/// Each thread has its own part of the array: overlapping ones would race. `zero` is 0, which LLVM
-/// cannot know: else it would take what was written for what is read.
+/// Each thread has its own part of the array. All meet between a write and a read, since LLVM would
+/// else take what was written for what is read.
 #[tma_kernel(threads = 128, instances(
     bool_2 = <bool, 2>, bool_16 = <bool, 16>, i8_8 = <i8, 8>, u8_4 = <u8, 4>, u16_2 = <u16, 2>, i16_8 = <i16, 8>,
     i32_2 = <i32, 2>, u32_4 = <u32, 4>, i64_2 = <i64, 2>, u64_2 = <u64, 2>, usize_2 = <usize, 2>, f16_8 = <f16, 8>,
     bf16_4 = <bf16, 4>, f32_4 = <f32, 4>, f64_2 = <f64, 2>, tf32_4 = <tf32, 4>, e4m3_16 = <e4m3, 16>, e5m2_4 = <e5m2, 4>,
 ))]
-pub fn vector_turned<T: Scalar, const V: usize>(
-    src: Global<T>,
-    turned: Global<T>,
-    copied: Global<T>,
-    zero: u32,
-) {
+pub fn vector_turned<T: Scalar, const V: usize>(src: Global<T>, turned: Global<T>, copied: Global<T>) {
     let array: SharedArray<T, 2048> = shared();
     let first = thread_idx().x * V as u32;
     let i = block_idx().x as u64 * 128 * V as u64 + first as u64;
@@ -62,13 +57,15 @@ pub fn vector_turned<T: Scalar, const V: usize>(
         reversed[k] = read[V - 1 - k];
     }
     array.set_vec(first, reversed);
+    sync_threads();
     for k in unroll(0..V) {
-        turned.set(i + k as u64, array.get(first + k as u32 + zero));
+        turned.set(i + k as u64, array.get(first + k as u32));
     }
     for k in unroll(0..V) {
         array.set(first + k as u32, read[k]);
     }
-    copied.set_vec(i, array.get_vec::<V>(first + zero));
+    sync_threads();
+    copied.set_vec(i, array.get_vec::<V>(first));
 }
 
 fn turned<T: Sample, const V: usize>(device: &Device, options: &Options) -> anyhow::Result<()>
@@ -80,13 +77,13 @@ where
     let wanted: Vec<T> = values.chunks(V).flat_map(|vector| vector.iter().rev().copied()).collect();
     let (mut turned, mut copied) = (device.filled_bytes([n * V], 0)?, device.filled_bytes([n * V], 0)?);
     let src = device.tensor(&values, [n * V])?;
-    vector_turned::launch::<T, V>(device, blocks(n), &src, &mut turned, &mut copied, 0u32)?;
+    vector_turned::launch::<T, V>(device, blocks(n), &src, &mut turned, &mut copied)?;
     same("in the opposite order", &turned.to_vec()?, &wanted)?;
     same("copied", &copied.to_vec()?, &values)
 }
 
 /// A tile written by vectors and read by elements and by vectors, and the other way round, each
-/// vector by one thread. `zero` is as above.
+/// vector by one thread.
 #[tma_kernel(threads = 128, instances(
     u8_16 = <u8, Swizzle32, 16, 32>, f16_8 = <f16, Swizzle128, 8, 64>, f16_2 = <f16, Swizzle64, 2, 24>,
     f32_4 = <f32, Swizzle128, 4, 32>, f32_2 = <f32, NoSwizzle, 2, 6>, u64_2 = <u64, Swizzle64, 2, 8>,
@@ -96,7 +93,6 @@ pub fn vector_tiles<T: TileElement, W: Swizzle, const V: usize, const C: u32>(
     read: Global<T>,
     copied: Global<T>,
     gathered: Global<T>,
-    zero: u32,
 ) {
     let by_vectors: Tile<T, Shape2<32, C>, W> = shared();
     let by_elements: Tile<T, Shape3<4, 8, C>, W> = shared();
@@ -110,8 +106,9 @@ pub fn vector_tiles<T: TileElement, W: Swizzle, const V: usize, const C: u32>(
             by_elements.set([row / 8, row % 8, column + k as u32], vector[k]);
         }
     }
+    sync_threads();
     for at in (thread_idx().x..32 * C / len).step_by(128) {
-        let row = at / (C / len) + zero;
+        let row = at / (C / len);
         let column = at % (C / len) * len;
         for k in unroll(0..V) {
             read.set(at * len + k as u32, by_vectors.get([row, column + k as u32]));
@@ -133,7 +130,7 @@ where
     let [mut read, mut copied, mut gathered] =
         [device.filled_bytes([n], 0)?, device.filled_bytes([n], 0)?, device.filled_bytes([n], 0)?];
     let src = device.tensor(&values, [n])?;
-    vector_tiles::launch::<T, W, V, C>(device, 1, &src, &mut read, &mut copied, &mut gathered, 0u32)?;
+    vector_tiles::launch::<T, W, V, C>(device, 1, &src, &mut read, &mut copied, &mut gathered)?;
     same("written by vectors, read by elements", &read.to_vec()?, &values)?;
     same("written and read by vectors", &copied.to_vec()?, &values)?;
     same("written by elements, read by vectors", &gathered.to_vec()?, &values)

@@ -76,6 +76,7 @@ pub mod halves {
         Tile<AB, Shape2<64, K>, Swizzle128>: Left<64, K, Element = AB>,
         Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, K, Element = AB>,
     {
+        assume(k > 0);
         let ring: Pipeline<
             (Tile<AB, Shape3<1, ROWS, K>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
             STAGES,

@@ -18,7 +18,7 @@ pub fn bulk_operations(src: Global<u32>, sums: Global<u32>, out: Global<u32>, op
     let reduced: SharedArray<u32, 32> = shared();
     let full: Barrier = shared();
     let t = thread_idx().x;
-    let first = cluster_rank() * 32;
+    let first = block_idx().x * 32;
     mine.set(t, src.get(first + t));
     reduced.set(t, sums.get(first + t));
     if t == 0 {

@@ -154,13 +154,15 @@ where
 
 /// `c = -a · b + a · b₁`, of 128 × 128, 128 × 32 and 128 × 32, where half of `a` is there: one
 /// warpgroup multiplies both bands, the right operands lie with their columns contiguous, and a
-/// second multiplication keeps the metadata while other values are written to its variable.
+/// second multiplication keeps the metadata while other values are written to its variable; these go
+/// to `others`.
 #[tma_kernel(threads = 128)]
 pub fn mma_sparse_bands(
     a: TensorMap<Tile<bf16, Shape2<128, 64>, Swizzle128>>,
     b: TensorMap<Tile<bf16, Shape2<128, 32>, Swizzle64>>,
     metadata: Global<u32>,
     c: Global<f32>,
+    others: Global<u32>,
 ) {
     let left: Tile<bf16, Shape2<128, 64>, Swizzle128> = shared();
     let rights: Stages<Tile<bf16, Shape2<128, 32>, Swizzle64>, 2> = shared();
@@ -189,8 +191,8 @@ pub fn mma_sparse_bands(
     }
     flight.wait();
     sum.store_to(out, [0, 0]);
-    if places[0] == 0xffff_ffff {
-        c.set(0, 0.0);
+    for i in unroll(0..4u32) {
+        others.set(i * 128 + t, places[i as usize]);
     }
 }
 
@@ -203,7 +205,9 @@ fn check_bands(device: &Device) -> anyhow::Result<()> {
     let words = registers::<bf16>(&bits, 128, 2);
     let metadata = device.tensor(&words, [words.len()])?;
     let mut c = device.filled_bytes([128 * 32], 0xab)?;
-    mma_sparse_bands::launch(device, 1, &left, &right, &metadata, &mut c)?;
+    let mut others = device.filled_bytes([words.len()], 0)?;
+    mma_sparse_bands::launch(device, 1, &left, &right, &metadata, &mut c, &mut others)?;
+    same("the other values", &others.to_vec()?, &words.iter().map(|word| !word).collect::<Vec<_>>())?;
     let (first, second) = b.split_at(128 * 32);
     let products = [first, second].map(|b| product(&a, &transposed(b, 32), 128));
     let wanted: Vec<_> = products[0].iter().zip(&products[1]).map(|(one, other)| other - one).collect();

@@ -22,6 +22,7 @@ pub(super) const CASES: &[Case] = &[
 pub fn mma_sync_saturating<E: WarpElement, F: WarpMultiply<E, i32>>(
     a: Global<E>,
     b: Global<F>,
+    before: Global<i32>,
     c: Global<i32>,
 ) {
     let left: Tile<E, Shape2<16, 48>> = shared();
@@ -34,7 +35,7 @@ pub fn mma_sync_saturating<E: WarpElement, F: WarpMultiply<E, i32>>(
     let mut sum = WarpAccumulator::<i32, 16, 16>::zero();
     for i in unroll(0..sum.len()) {
         let at = sum.at(i);
-        sum[i] = c.get(at[0] * 16 + at[1]);
+        sum[i] = before.get(at[0] * 16 + at[1]);
     }
     sum.mma_sync_saturating(
         WarpLeft::<E, 16, 48>::load(left, [0, 0]),
@@ -52,8 +53,9 @@ where
     let (a, b) = (bytes::<E>(65, 16 * 48), bytes::<F>(66, 16 * 48));
     let (left, right) = (device.tensor(&a, [a.len()])?, device.tensor(&b, [b.len()])?);
     let before = starts(16 * 16);
-    let mut c = device.tensor(&before, [before.len()])?;
-    mma_sync_saturating::launch::<E, F>(device, 1, &left, &right, &mut c)?;
+    let first = device.tensor(&before, [before.len()])?;
+    let mut c = device.filled_bytes([16 * 16], 0xab)?;
+    mma_sync_saturating::launch::<E, F>(device, 1, &left, &right, &first, &mut c)?;
     let terms = |i: usize, part: std::ops::Range<usize>| -> i64 {
         let row = |matrix: usize| matrix * 48 + part.start..matrix * 48 + part.end;
         let (a, b) = (a.get(row(i / 16)), b.get(row(i % 16)));
