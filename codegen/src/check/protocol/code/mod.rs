@@ -35,6 +35,8 @@ pub(super) struct Steps<'k> {
     pub(super) acquires: bool,
     /// Whether blocks access the shared memory of others.
     pub(super) is_remote: bool,
+    /// The jumps of statements that return.
+    returns: QuickMap<usize, StmtId>,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -116,6 +118,7 @@ impl<'k> Steps<'k> {
             counters: 0,
             open: vec![],
             places: QuickMap::default(),
+            returns: QuickMap::default(),
         };
         flat.block(&kernel.body);
         let end = flat.steps.len();
@@ -126,7 +129,7 @@ impl<'k> Steps<'k> {
                 step.op = Op::Jump(to);
             }
         }
-        let Flat { slice, steps, polls, counters, .. } = flat;
+        let Flat { slice, steps, polls, counters, returns, .. } = flat;
         let (mut trusted, mut acquires) = (QuickSet::default(), false);
         let (mut has_atomics, mut has_fences) = (false, false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -163,6 +166,7 @@ impl<'k> Steps<'k> {
             // A fence behind a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
             is_remote: names_others(kernel),
+            returns,
         }
     }
 
@@ -204,6 +208,11 @@ impl<'k> Steps<'k> {
     /// The step at a place.
     pub(super) fn step(&self, at: usize) -> &Step<'k> {
         &self.steps[at]
+    }
+
+    /// The statement that ends threads by the jump at a place, before the end of the kernel.
+    pub(super) fn returns(&self, at: usize) -> Option<StmtId> {
+        self.returns.get(&at).copied()
     }
 
     /// Whether a poll is nothing but a wait.
@@ -280,6 +289,7 @@ struct Flat<'k> {
     /// Jumps whose target is not known yet.
     open: Vec<(usize, Exit)>,
     places: QuickMap<Exit, usize>,
+    returns: QuickMap<usize, StmtId>,
 }
 
 impl<'k> Flat<'k> {
@@ -372,7 +382,10 @@ impl<'k> Flat<'k> {
             }
             Flow::Behind(label) => self.leave(Exit::Behind(label)),
             Flow::Next(label) => self.leave(Exit::Next(label)),
-            Flow::End => self.leave(Exit::End),
+            Flow::End => {
+                self.returns.insert(self.steps.len(), stmt.id);
+                self.leave(Exit::End);
+            }
         }
     }
 
