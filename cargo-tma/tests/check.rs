@@ -142,6 +142,34 @@ fn sources_are_judged_where_nothing_can_be_built() {
     has(&printed(&folder, "check --no-build --source nowhere.rs", 2), &["there is no nowhere.rs"]);
 }
 
+/// What is not certain is shown with numbers, and what is not followed is not counted.
+#[test]
+fn verdicts_say_what_they_are_about() {
+    let folder = fresh("verdicts");
+    let head = "#[tma_kernel(threads = 64)]\nfn";
+    let kernels = [
+        format!("{head} alone(out: Global<u32>) {{\n    out.set(thread_idx().x, 1);\n}}"),
+        format!("{head} meets() {{\n    sync_threads();\n}}"),
+        format!(
+            "{head} waits(tiles: u32) {{\n    let met: Barrier = shared();\n    if thread_idx().x == 0 {{ met.init(64); \
+             }}\n    sync_threads();\n    for k in 0..tiles {{ met.arrive(); met.wait(k & 1); }}\n    if tiles == 0 {{ \
+             met.wait(0); }}\n}}"
+        ),
+    ];
+    fs::write(folder.join("k.rs"), kernels.join("\n")).unwrap();
+    let text = printed(&folder, "check --no-build --source k.rs", 0);
+    has(
+        &text,
+        &[
+            "proved: nothing to prove, since no thread waits for another\n",
+            "proved (3 steps)\n",
+            "something is wrong here with some numbers of a launch, and not with others\n            TMA0701 with `tiles` = 0",
+            "`assume(..)`",
+        ],
+    );
+    assert!(!text.contains("0 worlds"), "{text}");
+}
+
 /// What is not decided is no error unless it is asked for.
 #[test]
 fn undecided_kernels_fail_where_they_are_denied() {

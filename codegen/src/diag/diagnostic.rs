@@ -71,6 +71,15 @@ impl Diagnostic {
         text
     }
 
+    /// Another place: in the same line by its column.
+    fn place_of(&self, other: Span) -> String {
+        let (own, at) = (self.span.start(), other.start());
+        if own.line == at.line && own.column != at.column {
+            return format!("line {}, column {}", at.line, at.column + 1);
+        }
+        format!("line {}", at.line)
+    }
+
     /// The whole text, on as many lines as it has parts. Where only the first place can be shown,
     /// as in a macro's error, it names the lines of the others.
     pub fn text(&self) -> String {
@@ -78,7 +87,7 @@ impl Diagnostic {
         let mut text = Coded(code, message).to_string();
         for Note { span, text: note } in notes {
             text += &match span {
-                Some(span) => format!("\nnote: {note}: line {}", span.start().line),
+                Some(span) => format!("\nnote: {note}: {}", self.place_of(span)),
                 None => format!("\nnote: {note}"),
             };
         }

@@ -45,6 +45,8 @@ pub enum Why {
     Undefined,
     /// A meeting of the grid that blocks may come to differently.
     Grid,
+    /// An access to the counter that `sync_grid` counts with.
+    GridCounter,
     /// Which lane `elect_one` picks makes a difference that was not followed.
     Elected,
     /// Accesses to global memory that nothing orders.
@@ -79,9 +81,7 @@ impl fmt::Display for Why {
             Self::Infeasible => "something is wrong here, but no launch is known that leads to it",
             Self::Together => "threads write the same bytes at the same time",
             Self::Unwritten => "a read of shared memory that nobody has written",
-            Self::Launch => {
-                "something is wrong here for some numbers that a launch may bring, such as no turn of a loop"
-            }
+            Self::Launch => "something is wrong here with some numbers of a launch, and not with others",
             Self::Budget => "more ways to go than are looked at",
             Self::Size => {
                 "too many groups of threads and barriers: following them takes more memory or time than a check may"
@@ -94,6 +94,9 @@ impl fmt::Display for Why {
             Self::Round => "nothing orders this arrival after the barrier's last round: it may count in either",
             Self::Undefined => "PTX does not define what happens here",
             Self::Grid => "whether a block comes to this meeting of the grid depends on its place or on data",
+            Self::GridCounter => {
+                "this accesses the counter that `sync_grid` counts with: nothing else may read or write it"
+            }
             Self::Elected => "it matters here which lane `elect_one` picks",
             Self::Global => "unordered accesses to the same global memory",
             Self::Waits => "this waits for what another thread writes, which is not followed",

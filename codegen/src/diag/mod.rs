@@ -17,6 +17,7 @@ mod partial;
 mod render;
 mod sink;
 pub(crate) mod suggest;
+mod suspect;
 mod text;
 mod wording;
 
@@ -29,4 +30,5 @@ pub use mistake::{Counterexample, Given};
 pub(crate) use partial::{Decision, PartialType};
 pub use render::render;
 pub use sink::{Diagnostics, Sink};
+pub use suspect::Suspect;
 pub use text::Note;

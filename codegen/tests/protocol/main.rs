@@ -12,6 +12,7 @@ mod right;
 mod sound;
 mod statements;
 mod tree;
+mod undecided;
 mod unproved;
 mod vacuous;
 mod wrong;

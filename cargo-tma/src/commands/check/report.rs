@@ -1,7 +1,8 @@
 //! What `cargo tma check` says.
 
 use serde_json::{Value, json};
-use tma_codegen::check::protocol::{Doubt, SharedAccess, Verdict};
+use tma_codegen::check::protocol::{Doubt, Judgement, SharedAccess, Verdict};
+use tma_codegen::diag::Suspect;
 use tma_model::banks::Wavefronts;
 
 use super::super::assembled::Assembled;
@@ -191,15 +192,21 @@ fn grouped(kernels: &[Judged], texts: Vec<String>) -> String {
 
 fn protocol_text(kernel: &Judged) -> String {
     let judgement = &kernel.report.judgement;
-    let looked_at = dim(format!("({} worlds, {} steps)", judgement.worlds, judgement.steps));
+    let looked_at = dim(looked_at(judgement));
     let mut text = match &judgement.verdict {
+        Verdict::Proved if judgement.steps == 0 => {
+            format!("{}: nothing to prove, since no thread waits for another\n", good("proved"))
+        }
         Verdict::Proved => format!("{} {looked_at}\n", good("proved")),
         Verdict::CheckedUpTo(turns) => {
             format!("{} {looked_at}\n", good(format!("checked up to {turns} turns")))
         }
         Verdict::NotDecided(doubts) => {
-            let one =
-                |doubt: &Doubt| format!("    {}: {}\n", place(kernel, doubt.span.start().line), doubt.why);
+            let one = |doubt: &Doubt| {
+                let example = example(judgement, doubt).map(|text| format!("        {text}\n"));
+                let line = doubt.span.start().line;
+                format!("    {}: {}\n{}", place(kernel, line), doubt.why, example.unwrap_or_default())
+            };
             format!("{} {looked_at}\n", warning("not decided")) + &doubts.iter().map(one).collect::<String>()
         }
         Verdict::Broken(diagnostic) => {
@@ -229,6 +236,20 @@ fn protocol_text(kernel: &Judged) -> String {
         ));
     }
     text
+}
+
+/// How much was looked at. A proof follows states, and no world to its end.
+fn looked_at(Judgement { worlds, steps, .. }: &Judgement) -> String {
+    match worlds {
+        0 => format!("({steps} steps)"),
+        worlds => format!("({worlds} worlds, {steps} steps)"),
+    }
+}
+
+/// What is found wrong where a kernel is not decided for it.
+fn example(judgement: &Judgement, doubt: &Doubt) -> Option<String> {
+    let is_of = |suspect: &&Suspect| suspect.why == doubt.why && suspect.span().start() == doubt.span.start();
+    judgement.suspects.iter().find(is_of).map(ToString::to_string)
 }
 
 fn banks_text(kernel: &Judged) -> String {
@@ -280,8 +301,10 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
         Verdict::NotDecided(doubts) => ("not_decided", None, doubts.as_slice(), None),
         Verdict::Broken(diagnostic) => ("broken", None, &[][..], Some(fault_json(&Fault::of(diagnostic)))),
     };
-    let doubts =
-        doubts.iter().map(|doubt| json!({ "line": doubt.span.start().line, "why": doubt.why.to_string() }));
+    let doubts = doubts.iter().map(|doubt| {
+        let line = doubt.span.start().line;
+        json!({ "line": line, "why": doubt.why.to_string(), "example": example(judgement, doubt) })
+    });
     let accesses = kernel.report.accesses.iter().map(|access| {
         let at = access.span.start();
         json!({

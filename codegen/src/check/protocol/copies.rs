@@ -79,6 +79,9 @@ impl Run<'_, '_> {
                     Some(Multicast::Mask(_)) | None => bytes_of_elements(&moved, at).to_vec(),
                 };
                 let bytes = bytes_of(moved.bytes());
+                if let Some(Multicast::Sliced(axis)) = multicast {
+                    self.note_slices(stmt.id, (&blocks, barrier), *axis);
+                }
                 self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
@@ -126,6 +129,16 @@ impl Run<'_, '_> {
         let extent = along(cluster, axis);
         let first = rank - rank / apart % extent * apart;
         (0..extent).fold(0, |mask, block| mask | 1 << (first + block * apart))
+    }
+
+    /// Notes that this block loads its part of a tile, of which these blocks wait for all.
+    fn note_slices(&mut self, stmt: StmtId, (blocks, barrier): (&[usize], u32), axis: ClusterAxis) {
+        let (peers, site) = (self.peers(axis), self.site(stmt));
+        for place in blocks.iter().map(|&block| (block, barrier)) {
+            if let Some(phase) = self.mbarrier(place).map(|mbarrier| mbarrier.count.phase()) {
+                self.history.note_slice(place, phase, (peers, site));
+            }
+        }
     }
 
     /// The bytes of the tile that this block's slice fills, as `lower/cluster.rs` computes them.

@@ -47,17 +47,38 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
                     others.push(Party { site: *other, does: *does });
                 }
             }
+            others.extend(run.returned(None));
+            if does == Act::WaitForGrid {
+                others.extend(ended(run));
+            }
             Found { rule: Rule::Deadlock, at: Party { site, does }, others, detail }
         }
     };
     Stop::Found(Box::new(found))
 }
 
+/// Groups of threads that have come to the end of the kernel.
+fn ended(run: &Run<'_, '_>) -> Vec<Party> {
+    let returned: Vec<usize> = run.history.returned().map(|site| site.agent).collect();
+    let all = run.agents.iter().enumerate();
+    all.filter(|(agent, state)| state.is_done && !returned.contains(agent))
+        .map(|(agent, _)| Party {
+            site: Site { agent, stmt: run.last_stmt(), turn: None },
+            does: Act::EndElsewhere,
+        })
+        .collect()
+}
+
 /// A phase has its arrivals, and waits for bytes.
 fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found {
-    let Detail::Barrier { block, at, .. } = detail else {
+    let Detail::Barrier { block, at, state } = detail else {
         return Found { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
     };
+    if let Some((site, missing)) = run.missing_slices((block, at)) {
+        let detail = Detail::Slices { at, state, missing };
+        let others = vec![Party { site: waits, does }];
+        return Found { rule: Rule::Bytes, at: Party { site, does: Act::LoadSlice }, others, detail };
+    }
     let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
     let (announced, load) = known.unwrap_or((None, None));
     let mut others = vec![Party { site: waits, does }];

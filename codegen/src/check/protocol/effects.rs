@@ -78,8 +78,8 @@ impl<'k> Run<'_, 'k> {
                 return self.named_barrier(stmt, (id, threads), true);
             }
             StmtKind::SyncGrid { counter } => {
-                if self.input.code.slice.is_accessed(*counter) {
-                    self.doubt(Why::Grid, stmt.origin.span);
+                if let Some(span) = self.input.code.slice.accessed(*counter) {
+                    self.doubt(Why::GridCounter, span);
                 }
                 return self.meet_grid(stmt.id, *counter);
             }
@@ -362,7 +362,7 @@ impl<'k> Run<'_, 'k> {
             return Err(Stop::Found(Box::new(found)));
         }
         let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
-        all.into_iter().try_for_each(|at| self.settled(stmt, (block, at)))
+        all.into_iter().try_for_each(|at| self.settled(stmt, (block, at), Act::End))
     }
 
     /// Another block's memory is used: it has to be there.
@@ -395,7 +395,7 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// The last statement of the kernel, where threads end.
-    fn last_stmt(&self) -> StmtId {
+    pub(super) fn last_stmt(&self) -> StmtId {
         self.input.kernel.kernel().body.stmts.last().map_or(StmtId::default(), |stmt| stmt.id)
     }
 

@@ -27,7 +27,7 @@ pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
 pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, found: &Found) -> Diagnostic {
     let kernel = input.kernel.kernel();
     let counts = match &found.detail {
-        Detail::Barrier { state, .. } => Some(Counts {
+        Detail::Barrier { state, .. } | Detail::Slices { state, .. } => Some(Counts {
             phase: state.phase,
             pending: state.pending,
             expected: state.expected,
@@ -37,23 +37,52 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
         Detail::Memory { .. } | Detail::Global(_) | Detail::Nothing => None,
     };
     let subject = match found.detail {
-        Detail::Barrier { at, .. } | Detail::Memory { at, .. } => name_at(input, at),
+        Detail::Barrier { at, .. } | Detail::Slices { at, .. } | Detail::Memory { at, .. } => {
+            name_at(input, at)
+        }
         Detail::Global(param) => {
             let name = kernel.param(param).name.clone();
             Some(Subject { name, is_global: true, stage: None, part: None })
         }
         Detail::Nothing => None,
     };
+    let without = match &found.detail {
+        Detail::Slices { missing, .. } => {
+            missing.iter().filter_map(|&block| u32::try_from(block).ok()).collect()
+        }
+        Detail::Barrier { .. } | Detail::Memory { .. } | Detail::Global(_) | Detail::Nothing => vec![],
+    };
     let mistake = Protocol {
         rule: found.rule,
         subject,
         counts,
+        without,
         step: step(input, &found.at),
-        others: found.others.iter().map(|party| step(input, party)).collect(),
+        others: joined(found.others.iter().map(|party| step(input, party))),
         launch: launch(kernel, terms, numbers, input.cluster),
         repair: None,
     };
     Diagnostic::new(mistake, span_of(input, found.at.site.stmt))
+}
+
+/// Steps, of which groups of threads that do the same are one.
+fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+    let mut all: Vec<Step> = vec![];
+    for step in steps {
+        let is_alike = |other: &&mut Step| {
+            (other.stmt, other.does, other.threads.block, &other.turn)
+                == (step.stmt, step.does, step.threads.block, &step.turn)
+        };
+        match all.iter_mut().find(is_alike) {
+            Some(same) => {
+                same.threads.threads.extend(&step.threads.threads);
+                same.threads.threads.sort_unstable();
+                same.threads.elected &= step.threads.elected;
+            }
+            None => all.push(step),
+        }
+    }
+    all
 }
 
 fn step(input: &Input<'_>, party: &Party) -> Step {

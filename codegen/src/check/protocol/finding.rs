@@ -32,6 +32,8 @@ pub(super) enum Detail {
     Nothing,
     /// A barrier, by block and address, and what it counts.
     Barrier { block: usize, at: u32, state: BarrierState },
+    /// A barrier that lacks bytes, since these blocks do not load their parts of a tile.
+    Slices { at: u32, state: BarrierState, missing: Vec<usize> },
     /// Shared memory, by block and address.
     Memory { block: usize, at: u32 },
     /// The global memory of a parameter.

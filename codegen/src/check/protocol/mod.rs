@@ -7,6 +7,7 @@
 //! | `term`, `facts`, `launch` | what a launch brings, what was decided of it, examples |
 //! | `lanes`, `value` | what expressions are, for groups of threads |
 //! | `run`, `state`, `choices` | one world: groups that take turns, and what was decided |
+//! | `history` | what a world remembers for its messages |
 //! | `effects`, `accesses`, `atomics`, `barriers`, `copies`, `meetings` | what statements do in it |
 //! | `memory` | accesses to shared and global memory, and which of them nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
@@ -32,6 +33,7 @@ mod explore;
 mod facts;
 mod finding;
 mod groups;
+mod history;
 mod lanes;
 mod launch;
 mod meetings;

@@ -16,6 +16,7 @@ use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::explore::input::Input;
 use super::facts::Facts;
 use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
+use super::history::History;
 use super::lanes::Lanes;
 use super::memory::Site;
 use super::memory::global::GlobalRecord;
@@ -102,6 +103,8 @@ pub(super) struct Run<'r, 'k> {
     pub(super) electing: BTreeSet<u32>,
     /// The threads that the kernel tells apart by their numbers.
     pub(super) named: RefCell<Vec<Vec<Vec<u32>>>>,
+    /// What messages tell of it.
+    pub(super) history: History,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -168,6 +171,7 @@ impl<'r, 'k> Run<'r, 'k> {
             news: 0,
             electing: BTreeSet::new(),
             named: RefCell::default(),
+            history: History::default(),
         }
     }
 
@@ -355,7 +359,12 @@ impl<'r, 'k> Run<'r, 'k> {
                 }
                 Ok(Flow::Next)
             }
-            Op::Jump(to) => Ok(Flow::Goto(*to)),
+            Op::Jump(to) => {
+                if let Some(stmt) = self.input.code.returns(self.me().at) {
+                    self.history.note_return(self.site(stmt));
+                }
+                Ok(Flow::Goto(*to))
+            }
             Op::End => {
                 self.end()?;
                 Ok(Flow::Blocked)

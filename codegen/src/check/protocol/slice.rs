@@ -8,7 +8,7 @@ use crate::ir::{
     AtomicPlace, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
     ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
-use crate::quick::QuickSet;
+use crate::quick::{QuickMap, QuickSet};
 
 /// The statements and variables that matter.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub(super) struct Slice {
     /// The global memory that copies access and threads write, or that copies write and others
     /// access.
     shared_with_copies: QuickSet<ParamId>,
-    /// The parameters whose memory statements access.
-    accessed: QuickSet<ParamId>,
+    /// The parameters whose memory statements access, and where the first of them does.
+    accessed: QuickMap<ParamId, Span>,
     reach: Reach,
 }
 
@@ -32,7 +32,9 @@ impl Slice {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
         let touches = Touch::all(kernel);
         slice.shared_with_copies = shared_with_copies(kernel, &touches);
-        slice.accessed = touches.iter().map(|touch| touch.param).collect();
+        for touch in &touches {
+            slice.accessed.entry(touch.param).or_insert(touch.stmt.origin.span);
+        }
         loop {
             let before = slice.size();
             slice.block(&kernel.body);
@@ -57,9 +59,9 @@ impl Slice {
         self.reach.is_whole_warp(stmt)
     }
 
-    /// Whether statements access the memory of a parameter, more than to meet as a grid.
-    pub(super) fn is_accessed(&self, param: ParamId) -> bool {
-        self.accessed.contains(&param)
+    /// Where the memory of a parameter is accessed, other than by a meeting of the grid.
+    pub(super) fn accessed(&self, param: ParamId) -> Option<Span> {
+        self.accessed.get(&param).copied()
     }
 
     /// Where the number of the elected thread makes a difference, or may.

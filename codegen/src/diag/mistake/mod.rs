@@ -44,8 +44,8 @@ pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
 pub(crate) use protocol::{
-    Act, Counts, Lack, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart, Step, Subject, Threads,
-    Unordered,
+    Act, Counts, Destination, Lack, Movable, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart,
+    Step, Subject, Threads, Unordered,
 };
 pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};

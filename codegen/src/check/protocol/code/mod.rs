@@ -37,6 +37,8 @@ pub(super) struct Steps<'k> {
     pub(super) uses_maps: bool,
     /// Whether blocks access the shared memory of others.
     pub(super) is_remote: bool,
+    /// The jumps of statements that return.
+    returns: QuickMap<usize, StmtId>,
 }
 
 /// A step, and the loops that it is in, innermost last.
@@ -118,6 +120,7 @@ impl<'k> Steps<'k> {
             counters: 0,
             open: vec![],
             places: QuickMap::default(),
+            returns: QuickMap::default(),
         };
         flat.block(&kernel.body);
         let end = flat.steps.len();
@@ -128,7 +131,7 @@ impl<'k> Steps<'k> {
                 step.op = Op::Jump(to);
             }
         }
-        let Flat { slice, steps, polls, counters, .. } = flat;
+        let Flat { slice, steps, polls, counters, returns, .. } = flat;
         let (mut trusted, mut acquires) = (QuickSet::default(), false);
         let (mut has_atomics, mut has_fences, mut uses_maps) = (false, false, false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -167,6 +170,7 @@ impl<'k> Steps<'k> {
             acquires: acquires || has_atomics && has_fences,
             uses_maps,
             is_remote: names_others(kernel),
+            returns,
         }
     }
 
@@ -208,6 +212,11 @@ impl<'k> Steps<'k> {
     /// The step at a place.
     pub(super) fn step(&self, at: usize) -> &Step<'k> {
         &self.steps[at]
+    }
+
+    /// The statement that ends threads by the jump at a place, before the end of the kernel.
+    pub(super) fn returns(&self, at: usize) -> Option<StmtId> {
+        self.returns.get(&at).copied()
     }
 
     /// Whether a poll is nothing but a wait.
@@ -284,6 +293,7 @@ struct Flat<'k> {
     /// Jumps whose target is not known yet.
     open: Vec<(usize, Exit)>,
     places: QuickMap<Exit, usize>,
+    returns: QuickMap<usize, StmtId>,
 }
 
 impl<'k> Flat<'k> {
@@ -376,7 +386,10 @@ impl<'k> Flat<'k> {
             }
             Flow::Behind(label) => self.leave(Exit::Behind(label)),
             Flow::Next(label) => self.leave(Exit::Next(label)),
-            Flow::End => self.leave(Exit::End),
+            Flow::End => {
+                self.returns.insert(self.steps.len(), stmt.id);
+                self.leave(Exit::End);
+            }
         }
     }
 

@@ -31,7 +31,12 @@ pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Opt
     pairs.find_map(|(one, other, site)| {
         let numbers = together(input, terms, one, other)?;
         let at = Party { site, does: Act::WaitForGrid };
-        let found = Found { rule: Rule::Deadlock, at, others: vec![], detail: Detail::Nothing };
+        // Where both return, that is not why one of them is missing.
+        let is_apart = |site: &&Site| one.returned.iter().all(|own| own.stmt != site.stmt);
+        let returns = other.returned.iter().find(is_apart);
+        let others = returns.map(|&site| Party { site, does: Act::BlockReturns });
+        let others = others.into_iter().collect();
+        let found = Found { rule: Rule::Deadlock, at, others, detail: Detail::Nothing };
         Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
     })
 }

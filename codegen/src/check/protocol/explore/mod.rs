@@ -17,14 +17,14 @@ use super::choices::{Choices, Turns};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
-use super::finding::{Doubt, Found, Why};
+use super::finding::{Act, Doubt, Found, Party, Why};
 use super::groups;
-use super::launch;
+use super::launch::{self, Numbers};
 use super::proof::{self, Precision, Statics};
 use super::run::{Run, Stop};
 use super::term::Terms;
 use crate::check::{CheckedKernel, global, plain_polls, registers};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Suspect};
 use crate::ir::{Cluster, Kernel, StmtKind};
 
 /// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
@@ -67,6 +67,8 @@ pub struct Judgement {
     pub steps: u64,
     /// Worlds that were looked at.
     pub worlds: u32,
+    /// Of what is not decided, what goes wrong in some launches or with some data.
+    pub suspects: Vec<Suspect>,
 }
 
 /// What is reported of a kernel.
@@ -132,6 +134,8 @@ struct Exploration {
     to_prove: Allowance,
     worlds: u32,
     doubts: Vec<Doubt>,
+    /// What these are about, where something was found.
+    suspects: Vec<Suspect>,
     /// Whether a loop could have gone on.
     is_cut: bool,
     /// Accesses to shared memory, where they are noted.
@@ -154,7 +158,8 @@ impl Exploration {
     fn new(budget: Budget) -> Self {
         let (left, to_prove) = (Allowance::of(budget.0), Allowance::of(budget.to_prove()));
         let elections = Elections::default();
-        Self { left, to_prove, worlds: 0, doubts: vec![], is_cut: false, banks: None, elections }
+        let (doubts, suspects) = (vec![], vec![]);
+        Self { left, to_prove, worlds: 0, doubts, suspects, is_cut: false, banks: None, elections }
     }
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
@@ -168,7 +173,8 @@ impl Exploration {
             None => Verdict::Proved,
         };
         let steps = budget.0 + budget.to_prove() - self.left.steps() - self.to_prove.steps();
-        Judgement { verdict, steps, worlds: self.worlds }
+        let suspects = std::mem::take(&mut self.suspects);
+        Judgement { verdict, steps, worlds: self.worlds, suspects }
     }
 
     /// What is done with global memory, of which other blocks write some.
@@ -186,6 +192,16 @@ impl Exploration {
         let is_known = |known: &Doubt| known.why == doubt.why && known.span.start() == at;
         if !self.doubts.iter().any(is_known) {
             self.doubts.push(doubt);
+        }
+    }
+
+    /// Something that was found is no error, for this reason: the first of each place is kept.
+    fn suspect(&mut self, why: Why, diagnostic: Diagnostic) {
+        let span = diagnostic.span;
+        self.doubt(Doubt { why, span });
+        let is_new = |known: &Suspect| (known.why, known.span().start()) != (why, span.start());
+        if self.suspects.iter().all(is_new) {
+            self.suspects.push(Suspect { why, diagnostic: Box::new(diagnostic) });
         }
     }
 
@@ -251,12 +267,12 @@ impl Exploration {
         self.worlds(input, terms, &mut results);
         let has_ended = results.has_passed();
         let parted = grid::parted(input, terms, results.passed());
-        let Outcome { broken, doubts } = results.outcome(input, terms);
+        let Outcome { broken, suspects } = results.outcome(input, terms);
         let broken = broken.or(parted);
-        if !has_ended && broken.is_none() && self.doubts.is_empty() && doubts.is_empty() {
+        if !has_ended && broken.is_none() && self.doubts.is_empty() && suspects.is_empty() {
             self.doubt(Doubt { why: Why::NoEnd, span });
         }
-        doubts.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Launch, span }));
+        suspects.into_iter().for_each(|found| self.suspect(Why::Launch, found));
         broken
     }
 
@@ -375,6 +391,7 @@ impl Exploration {
         self.left = run.budget;
         self.elections.note(&run.electing, &run.named.take());
         let (mut choices, doubts, facts, grid_met) = (run.choices, run.doubts, run.facts, run.grid_met);
+        let returned: Vec<_> = run.history.returned().collect();
         if let Err(Stop::Split { classes, .. }) = end {
             return Err(classes);
         }
@@ -382,8 +399,10 @@ impl Exploration {
         results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget | Stop::Size));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
-        let ended =
-            || Ended { turns, fewest, decided: facts.decided().collect(), grid_met: grid_met.clone() };
+        let ended = || {
+            let (decided, grid_met) = (facts.decided().collect(), grid_met.clone());
+            Ended { turns, fewest, decided, grid_met, returned: returned.clone() }
+        };
         match end {
             Ok(()) => results.pass(ended()),
             Err(Stop::Over | Stop::Fork(_) | Stop::Split { .. }) => {}
@@ -415,7 +434,8 @@ impl Exploration {
         found: Found,
     ) -> Option<Box<Diagnostic>> {
         let span = explain::span_of(input, found.at.site.stmt);
-        let mut parties = std::iter::once(&found.at).chain(&found.others);
+        let is_gone = |party: &&Party| matches!(party.does, Act::Return | Act::EndElsewhere);
+        let mut parties = std::iter::once(&found.at).chain(&found.others).filter(|party| !is_gone(party));
         if let Some(trusted) = parties.find(|party| input.code.trusts(party.site.stmt)) {
             self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
             return None;
@@ -428,11 +448,12 @@ impl Exploration {
         let (numbers, trials) = launch::find(terms, facts, input.cluster);
         self.left.take_up_to(trials / TRIALS_OF_A_STEP);
         let Some(numbers) = numbers else {
-            self.doubt(Doubt { why: Why::Infeasible, span });
+            let found = explain::diagnostic(input, terms, &Numbers::default(), &found);
+            self.suspect(Why::Infeasible, found);
             return None;
         };
         if choices.may_not_go_together(launch::data(terms, &numbers)) {
-            self.doubt(Doubt { why: Why::Data, span });
+            self.suspect(Why::Data, explain::diagnostic(input, terms, &numbers, &found));
             return None;
         }
         Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))

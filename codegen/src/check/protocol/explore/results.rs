@@ -8,7 +8,7 @@ use crate::check::protocol::launch;
 use crate::check::protocol::memory::Site;
 use crate::check::protocol::term::{Term, Terms};
 use crate::diag::Diagnostic;
-use crate::ir::{Kernel, ParamId, SharedVar, Span, Type};
+use crate::ir::{Kernel, ParamId, SharedVar, Type};
 use crate::quick::QuickMap;
 
 /// How many decisions are compared to see which launches fail and which do not: a second's work.
@@ -24,6 +24,8 @@ pub(in crate::check::protocol) struct Ended {
     pub(in crate::check::protocol) decided: QuickMap<Term, bool>,
     /// Where it met the grid, and at which counters.
     pub(in crate::check::protocol) grid_met: Vec<(ParamId, Site)>,
+    /// Where threads returned before the end of the kernel.
+    pub(in crate::check::protocol) returned: Vec<Site>,
 }
 
 impl Ended {
@@ -36,6 +38,7 @@ impl Ended {
         size_of::<Self>()
             + self.decided.len() * 2 * size_of::<(Term, bool)>()
             + self.grid_met.len() * size_of::<(ParamId, Site)>()
+            + self.returned.len() * size_of::<Site>()
     }
 }
 
@@ -77,7 +80,7 @@ pub(in crate::check::protocol) struct Results {
 pub(in crate::check::protocol) struct Outcome {
     pub(in crate::check::protocol) broken: Option<Box<Diagnostic>>,
     /// What goes wrong for some launches, and not for others of the same kind.
-    pub(in crate::check::protocol) doubts: Vec<Span>,
+    pub(in crate::check::protocol) suspects: Vec<Diagnostic>,
 }
 
 impl Results {
@@ -147,10 +150,10 @@ impl Results {
         let is_that = |index: &&usize| Some(place(&self.failed[**index])) == typical;
         let first = certain.iter().filter(is_that).min_by_key(|index| turns(index)).copied();
         match first {
-            Some(index) => Outcome { broken: Some(self.failed.swap_remove(index).1), doubts: vec![] },
+            Some(index) => Outcome { broken: Some(self.failed.swap_remove(index).1), suspects: vec![] },
             None => {
-                let spans = self.failed.iter().map(|(_, diagnostic)| diagnostic.span);
-                Outcome { broken: None, doubts: spans.collect() }
+                let suspects = self.failed.into_iter().map(|(_, diagnostic)| *diagnostic);
+                Outcome { broken: None, suspects: suspects.collect() }
             }
         }
     }

@@ -212,7 +212,8 @@ impl Run<'_, '_> {
         self.news += 1;
         if missing {
             let at = Party { site: first, does: Act::WaitForBlock };
-            let found = Found { rule: Rule::Parted, at, others: vec![], detail: Detail::Nothing };
+            let others = self.returned(Some(block));
+            let found = Found { rule: Rule::Parted, at, others, detail: Detail::Nothing };
             return Err(Stop::Found(Box::new(found)));
         }
         Ok(())

@@ -1,11 +1,12 @@
 //! Which changes are tried, the likeliest first.
 
-use super::edit::{Edit, Gap, flipped, parity_of, plus, release};
-use super::places::{self, Opening, before_stmt};
-use crate::diag::mistake::{Place, Protocol, ProtocolRule as Rule, Repair};
+use super::edit::{Edit, Gap, copies, flipped, parity_of, plus, release};
+use super::moves::moves;
+use super::places::{self, Opening, before_stmt, is_alone};
+use crate::diag::mistake::{Act, Place, Protocol, ProtocolRule as Rule, Repair};
 use crate::ir::{
     BarrierOp, Block, Const, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId,
-    Span, Stmt, StmtId, StmtKind, Sync, visit,
+    Stmt, StmtId, StmtKind, Sync, visit,
 };
 use crate::limits::WARP_THREADS;
 
@@ -37,6 +38,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
             search.meetings();
         }
         Rule::Race => {
+            search.parities();
             search.meetings();
             search.waits();
         }
@@ -58,6 +60,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
             search.arrivals();
             search.parities();
         }
+        Rule::Bytes if !found.without.is_empty() => {}
         Rule::Bytes => search.bytes(),
         Rule::Count => {
             search.counts();
@@ -67,6 +70,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
             search.parities();
             search.meetings();
         }
+        Rule::Leak if found.step.does == Act::InvalidateUnderCopy => search.waits(),
         Rule::Leak => {
             search.waits_for_stores();
             search.waits();
@@ -74,7 +78,8 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
         Rule::BlockGone => search.meetings(),
         Rule::Parted => {}
     }
-    search.moves();
+    let parties = search.parties();
+    search.all.extend(moves(kernel, &parties));
     search.all
 }
 
@@ -98,7 +103,13 @@ fn list<'k>(block: &'k Block, variable: Option<LocalId>, into: &mut Vec<(&'k Stm
 }
 
 impl<'k> Search<'k> {
+    /// Adds a change of the source: of one statement of several that are one there it is none.
     fn add(&mut self, edit: Edit, repair: Repair) {
+        if let Edit::Replace(stmt, _) = edit
+            && copies(&self.kernel.body, stmt).len() > 1
+        {
+            return;
+        }
         self.all.push(Candidate { edit, repair });
     }
 
@@ -236,7 +247,9 @@ impl<'k> Search<'k> {
             .collect();
         for commit in commits {
             let edit = Edit::Insert(Gap::Behind(commit.id), vec![wait.clone()]);
-            let at = Place::Behind(commit.origin.span);
+            let span = commit.origin.span;
+            let at =
+                if is_alone(self.kernel, commit) { Place::Behind(span) } else { Place::BehindCommit(span) };
             self.add(edit, Repair::WaitForStores { commit: false, at });
         }
         if has_commit {
@@ -382,63 +395,18 @@ impl<'k> Search<'k> {
                 let op = BarrierOp::Wait { parity };
                 Edit::Replace(stmt.id, Box::new(StmtKind::Barrier { barrier: barrier.clone(), op, scope }))
             };
-            self.add(wait(flipped(parity)), Repair::Parity(at));
+            let becomes = if let ExprKind::Const(Const::Int(given)) = parity.kind {
+                Some(u32::from(given & 1 == 0))
+            } else {
+                None
+            };
+            self.add(wait(flipped(parity)), Repair::Parity { at, becomes });
             if variable.is_some() {
                 let words = self.parity_words(variable);
                 self.add(wait(parity_of(variable, at)), Repair::ParityOf { at, parity: words });
             }
         }
     }
-
-    /// Each step of synchronisation one statement earlier or later, or behind what it is inside.
-    fn moves(&mut self) {
-        let mut all: Vec<(StmtId, Span, Gap, Place)> = vec![];
-        self.moves_in(&self.kernel.body, None, &mut all);
-        let parties = self.parties();
-        // Those that take part first.
-        all.sort_by_key(|(stmt, ..)| !parties.contains(stmt));
-        for (stmt, from, gap, to) in all {
-            self.add(Edit::Move(stmt, gap), Repair::Move { from, to });
-        }
-    }
-
-    fn moves_in(&self, block: &Block, around: Option<&Stmt>, all: &mut Vec<(StmtId, Span, Gap, Place)>) {
-        for (index, stmt) in block.stmts.iter().enumerate() {
-            if is_step(&stmt.kind) && self.is_written(stmt) {
-                let from = stmt.origin.span;
-                let mut add = |gap: Gap, place| all.push((stmt.id, from, gap, place));
-                if let Some(around) = around {
-                    add(Gap::Behind(around.id), Place::Behind(around.origin.span));
-                }
-                let neighbours = [index.checked_sub(1), Some(index + 1)];
-                let [before, behind] = neighbours.map(|at| at.and_then(|at| block.stmts.get(at)));
-                if let Some(before) = before.filter(|before| self.is_written(before)) {
-                    add(Gap::Before(before.id), Place::Before(before.origin.span));
-                }
-                if let Some(behind) = behind.filter(|behind| self.is_written(behind)) {
-                    add(Gap::Behind(behind.id), Place::Behind(behind.origin.span));
-                }
-            }
-            for inner in visit::blocks(&stmt.kind) {
-                self.moves_in(inner, Some(stmt), all);
-            }
-        }
-    }
-}
-
-/// Whether a statement orders others.
-fn is_step(kind: &StmtKind) -> bool {
-    matches!(
-        kind,
-        StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Barrier {
-                op: BarrierOp::Wait { .. } | BarrierOp::Arrive | BarrierOp::ArriveExpectTx { .. },
-                ..
-            }
-    )
 }
 
 /// Whether others learn by a statement of what its threads have done.

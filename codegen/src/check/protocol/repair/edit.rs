@@ -1,5 +1,7 @@
 //! Changes of a kernel, as somebody may make them in the source.
 
+use std::mem::discriminant;
+
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Const, Expr, ExprKind, Kernel, LocalId, Origin, Scalar, Scope, SharedId,
     Special, Stmt, StmtId, StmtKind, Sync, Type, visit,
@@ -23,6 +25,35 @@ impl Gap {
             Self::Before(stmt) | Self::Behind(stmt) | Self::AtEnd(stmt) => stmt,
         }
     }
+
+    /// The gap of the same kind at another statement.
+    fn of(self, stmt: StmtId) -> Self {
+        match self {
+            Self::Before(_) => Self::Before(stmt),
+            Self::Behind(_) => Self::Behind(stmt),
+            Self::AtEnd(_) => Self::AtEnd(stmt),
+        }
+    }
+}
+
+/// The statements that are this one in the source: of a function that is called more than once there
+/// are several.
+pub(super) fn copies(body: &Block, id: StmtId) -> Vec<StmtId> {
+    let Some(stmt) = find(body, id) else { return vec![] };
+    let (span, kind) = (stmt.origin.span, discriminant(&stmt.kind));
+    let mut all = vec![];
+    visit::for_each_stmt(body, &mut |other| {
+        let is_there = [other.origin.span.start(), other.origin.span.end()] == [span.start(), span.end()];
+        if other.id == id || is_there && discriminant(&other.kind) == kind && is_called(other, stmt) {
+            all.push(other.id);
+        }
+    });
+    all
+}
+
+/// Whether two statements are of different calls.
+fn is_called(one: &Stmt, other: &Stmt) -> bool {
+    one.origin.call.is_some() && one.origin.call != other.origin.call
 }
 
 /// What is changed.
@@ -43,7 +74,9 @@ pub(super) fn applied(kernel: &Kernel, edit: &Edit) -> Kernel {
         Edit::Insert(gap, kinds) => {
             let origin = find(&kernel.body, gap.anchor()).map(|stmt| stmt.origin);
             if let Some(origin) = origin {
-                insert(&mut kernel.body, *gap, &stmts(kinds, origin));
+                for copy in copies(&kernel.body, gap.anchor()) {
+                    insert(&mut kernel.body, gap.of(copy), &stmts(kinds, origin));
+                }
             }
         }
         Edit::Replace(id, kind) => {

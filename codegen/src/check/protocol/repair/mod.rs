@@ -6,6 +6,7 @@
 
 mod candidates;
 mod edit;
+mod moves;
 mod places;
 
 use self::candidates::{Candidate, candidates};
@@ -67,6 +68,7 @@ fn is_harmless(why: Why) -> bool {
         | Why::Cut
         | Why::Round
         | Why::Grid
+        | Why::GridCounter
         | Why::Elected
         | Why::Global
         | Why::Blocks

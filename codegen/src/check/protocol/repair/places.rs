@@ -2,7 +2,7 @@
 
 use super::edit::Gap;
 use crate::diag::mistake::Place;
-use crate::ir::{Block, Stmt, StmtId, visit};
+use crate::ir::{Block, Kernel, Stmt, StmtId, visit};
 
 /// A place for a new statement.
 pub(super) struct Opening {
@@ -65,6 +65,23 @@ fn at_end(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Pl
     let is_alone = around.is_none_or(|around| last.origin.span.last_line() < around.origin.span.last_line());
     let is_other = last.origin.span.last_line() > stmt.origin.span.last_line();
     (is_alone && is_other).then_some((Gap::AtEnd(stmt.id), Place::AtEnd(stmt.origin.span)))
+}
+
+/// Whether the lines of a statement have nothing else in them, but what is inside it.
+pub(super) fn is_alone(kernel: &Kernel, stmt: &Stmt) -> bool {
+    let span = stmt.origin.span;
+    let mut inside = vec![stmt.id];
+    for block in visit::blocks(&stmt.kind) {
+        visit::for_each_stmt(block, &mut |inner| inside.push(inner.id));
+    }
+    let mut alone = true;
+    visit::for_each_stmt(&kernel.body, &mut |other| {
+        let (first, last) = (other.origin.span.first_line(), other.origin.span.last_line());
+        let is_apart = last < span.first_line() || first > span.last_line();
+        let is_around = first < span.first_line() && last > span.last_line();
+        alone &= is_apart || is_around || inside.contains(&other.id);
+    });
+    alone
 }
 
 /// The gap before the line of a statement, wherever it is.

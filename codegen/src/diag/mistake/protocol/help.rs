@@ -7,10 +7,18 @@ impl Protocol {
     pub(super) fn help(&self) -> &'static str {
         let is_global = self.subject.as_ref().is_some_and(|subject| subject.is_global);
         match self.rule {
+            ProtocolRule::Deadlock | ProtocolRule::Parted if self.counts.is_none() && self.has_returned() => {
+                "do not return early: put that work into an `if` that ends before the barrier, so that all threads \
+                 reach it"
+            }
             ProtocolRule::Deadlock => of(WAITS, self.step.does).unwrap_or(
                 "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. \
                  in turn",
             ),
+            ProtocolRule::Bytes if !self.without.is_empty() => {
+                "call `load_sliced` in all blocks along its axis, outside of conditions on the block; where one block \
+                 loads for all, use `load_multicast`"
+            }
             ProtocolRule::Bytes => {
                 "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`"
             }
@@ -18,6 +26,13 @@ impl Protocol {
                 "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase \
                  before the next one's",
             ),
+            ProtocolRule::Race | ProtocolRule::Refill if self.is_done_by_several() => {
+                if self.step.threads.block == self.others.first().and_then(|other| other.threads.block) {
+                    "let one thread do it, such as `if thread_idx().x == 0 { .. }`, or give each a part of its own"
+                } else {
+                    "let one block do it, such as `if cluster_rank() == 0 { .. }`, or give each a part of its own"
+                }
+            }
             ProtocolRule::Race if is_global => {
                 "wait until a copy is complete before its elements are accessed: of a store \
                  `bulk_commit_group()` and `bulk_wait_group::<0>()` in the thread that issued it, then a meeting"
@@ -42,11 +57,14 @@ impl Protocol {
                 "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
                  `sync_threads()`, or `sync_cluster()` for other blocks'"
             }
-            ProtocolRule::Overrun if self.step.does == Act::WaitAgain => {
-                "let waits take the parities 0, 1, 0, .. in turn, one for each phase: a `Phase` and `wait_next` count them"
+            ProtocolRule::Overrun if self.is_idle_wait() => {
+                "look for a wait with the wrong parity: let waits take the parities 0, 1, 0, .. in turn, one for each phase: a `Phase` and `wait_next` count them"
             }
             ProtocolRule::Overrun => {
                 "let whoever waits arrive, there or elsewhere, before the next phase can complete"
+            }
+            ProtocolRule::Leak if self.step.does == Act::InvalidateUnderCopy => {
+                "wait for the copy before its barrier is invalidated"
             }
             ProtocolRule::Leak => {
                 "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
@@ -87,8 +105,8 @@ const WAITS: Table = &[
     ),
     (
         &[Act::WaitForGrid],
-        "let all blocks come to `sync_grid` equally often: write it outside of conditions on the block, and of \
-         loops over a block's share of the work",
+        "let all threads of all blocks come to `sync_grid` equally often: write it outside of conditions on the \
+         thread or the block, and of loops over a block's share of the work",
     ),
     (
         &[Act::WaitForRegisters],

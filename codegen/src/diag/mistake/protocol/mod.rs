@@ -2,6 +2,7 @@
 
 mod help;
 mod poll;
+mod reasons;
 mod repair;
 mod unordered;
 mod who;
@@ -13,7 +14,7 @@ use crate::diag::text::Text;
 use crate::ir::Axis;
 
 pub(crate) use poll::PlainPoll;
-pub(crate) use repair::{Place, Repair};
+pub(crate) use repair::{Destination, Movable, Place, Repair};
 pub(crate) use unordered::{Lack, Unordered};
 pub(crate) use who::{Act, Step, Threads};
 
@@ -25,6 +26,8 @@ pub(crate) struct Protocol {
     pub(crate) subject: Option<Subject>,
     /// What the barrier counts.
     pub(crate) counts: Option<Counts>,
+    /// The blocks that do not load their parts of a tile.
+    pub(crate) without: Vec<u32>,
     /// What is wrong, where it is reported.
     pub(crate) step: Step,
     /// What else takes part.
@@ -59,6 +62,16 @@ pub enum Given {
     BlockIdx(Axis),
     /// The place of a cluster in the grid of clusters.
     ClusterIdx(Axis),
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (given, number)) in self.numbers.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}`{given}` = {number}")?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Given {
@@ -176,6 +189,7 @@ impl Protocol {
         let (turn, does) = (self.step.turn(), self.step.verb());
         let (code, message) = match self.rule {
             ProtocolRule::Deadlock => (Code::Deadlock, format!("{}{turn}{}", self.waiting(), self.lacking())),
+            ProtocolRule::Bytes if !self.without.is_empty() => (Code::PhaseBytes, self.slices(&barrier)),
             ProtocolRule::Bytes => (Code::PhaseBytes, self.bytes(&barrier)),
             ProtocolRule::Count => {
                 (Code::PhaseArrivals, format!("{who} {}{turn}{}", self.miscounted(&barrier), self.counted()))
@@ -206,34 +220,34 @@ impl Protocol {
                     self.using(&barrier)
                 ),
             ),
-            ProtocolRule::Overrun if self.step.does == Act::WaitAgain => (
-                Code::Overrun,
-                format!(
-                    "{who} {} again{turn} for a phase of {barrier} that is over: the wait passes at once, although \
-                     the next phase is under way or complete",
-                    if self.step.threads.threads.len() == 1 { "waits" } else { "wait" }
-                ),
-            ),
+            ProtocolRule::Overrun if self.is_idle_wait() => (Code::Overrun, self.idle_wait(&barrier)),
             ProtocolRule::Overrun => (
                 Code::Overrun,
                 format!(
                     "a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"
                 ),
             ),
+            ProtocolRule::Leak if self.step.does == Act::InvalidateUnderCopy => {
+                (Code::OpenCopy, self.under_copy(&barrier))
+            }
             ProtocolRule::Leak => {
                 (Code::OpenCopy, format!("{who} {does}{turn}, and nobody waits for it before the end"))
             }
             ProtocolRule::BlockGone => (Code::BlockGone, format!("{who} {does}{turn}, which may have ended")),
-            ProtocolRule::Parted => (Code::PartedMeeting, format!("{who} {does}{turn}, and others do not")),
+            ProtocolRule::Parted => {
+                let others = self.gone().unwrap_or("others do not".to_owned());
+                (Code::PartedMeeting, format!("{who} {does}{turn}, and {others}"))
+            }
         };
         let mut text = Text::new(code, message);
         for other in &self.others {
             text = text.label(other.at, other.text());
         }
+        if let Some(note) = self.at_one_statement() {
+            text = text.note(note);
+        }
         if !self.launch.numbers.is_empty() {
-            let numbers: Vec<_> =
-                self.launch.numbers.iter().map(|(given, number)| format!("`{given}` = {number}")).collect();
-            text = text.note(format!("it happens with {}", numbers.join(", ")));
+            text = text.note(format!("it happens with {}", self.launch));
         }
         text.help(self.repair.as_ref().map_or_else(|| self.help().to_owned(), Repair::text))
     }
@@ -305,7 +319,9 @@ impl Protocol {
 
     /// What a barrier lacks.
     fn lacking(&self) -> String {
-        let (Some(subject), Some(counts)) = (&self.subject, self.counts) else { return String::new() };
+        let (Some(subject), Some(counts)) = (&self.subject, self.counts) else {
+            return self.gone().map_or(String::new(), |gone| format!(": {gone}"));
+        };
         let Counts { phase, pending, expected, .. } = counts;
         let came = expected.saturating_sub(pending);
         match (subject.part, came) {
@@ -365,6 +381,9 @@ impl Protocol {
                     verb("arrives", "arrive")
                 )
             }
+            (Act::InvalidateInUse, _) => {
+                format!("{} {barrier}, which others may still use", verb("invalidates", "invalidate"))
+            }
             (Act::InitialiseAgain, _) => {
                 format!("{} {barrier} again, which is in use", verb("initialises", "initialise"))
             }
@@ -384,6 +403,9 @@ impl Protocol {
     /// How often it may be done.
     fn counted(&self) -> String {
         let Some(Counts { expected, .. }) = self.counts else { return String::new() };
+        if self.step.does == Act::InvalidateInUse {
+            return String::new();
+        }
         let is_release =
             self.subject.as_ref().is_some_and(|subject| matches!(subject.part, Some(RingPart::Empty)));
         match (is_release, expected) {

@@ -1,6 +1,6 @@
 //! The step that a kernel lacks, where the checker has found one.
 
-use crate::ir::{Span, Sync};
+use crate::ir::{Fence, FencedMemory, Span, Sync};
 
 /// Where in the source.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,8 @@ pub(crate) enum Place {
     Before(Span),
     /// Behind this one, with all that is inside it.
     Behind(Span),
+    /// Behind this `bulk_commit_group()`, which shares its line with others.
+    BehindCommit(Span),
     /// At the end of the block that this statement is in.
     AtEnd(Span),
 }
@@ -18,9 +20,12 @@ impl Place {
         match self {
             Self::Before(span) => format!("before line {}", span.first_line()),
             Self::Behind(span) if span.first_line() == span.last_line() => {
-                format!("behind line {}", span.last_line())
+                format!("after line {}", span.last_line())
             }
-            Self::Behind(span) => format!("behind lines {} to {}", span.first_line(), span.last_line()),
+            Self::Behind(span) => format!("after lines {} to {}", span.first_line(), span.last_line()),
+            Self::BehindCommit(span) => {
+                format!("right after the `bulk_commit_group()` in line {}", span.first_line())
+            }
             Self::AtEnd(span) => format!("at the end of the block of line {}", span.first_line()),
         }
     }
@@ -50,14 +55,39 @@ pub(crate) enum Repair {
     Count { at: Span, count: u32 },
     /// More or fewer bytes.
     Bytes { at: Span, more: i64 },
-    /// The other parity.
-    Parity(Span),
+    /// The other parity, which is this if it is the same in each turn.
+    Parity { at: Span, becomes: Option<u32> },
     /// This parity.
     ParityOf { at: Span, parity: String },
     /// `arrive_expect_tx` where only bytes are announced.
     ArriveToo(Span),
-    /// A step that is there, elsewhere.
+    /// The lines of a step that is there, elsewhere.
     Move { from: Span, to: Place },
+    /// A step that shares its line with others, elsewhere.
+    MoveOne { step: Movable, from: Span, to: Destination },
+}
+
+/// A step that can be moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Movable {
+    Fence(Fence),
+    Meet(Sync),
+    CommitGroup,
+    WaitForGroup { read_only: bool },
+    Wait,
+    Arrive,
+    AnnounceAndArrive,
+}
+
+/// Where a step goes, from where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Destination {
+    /// Before the statement that it follows.
+    Earlier,
+    /// Behind the statement that follows it.
+    Later,
+    /// Out of the block that it is in, and behind that.
+    Out,
 }
 
 impl Repair {
@@ -100,7 +130,12 @@ impl Repair {
                 if *more > 0 { "more" } else { "fewer" },
                 at.first_line()
             ),
-            Self::Parity(at) => format!("wait for the other parity in line {}", at.first_line()),
+            Self::Parity { at, becomes: Some(parity) } => {
+                format!("wait for parity {parity} in line {}", at.first_line())
+            }
+            Self::Parity { at, becomes: None } => {
+                format!("wait for the opposite parity in line {}", at.first_line())
+            }
             Self::ParityOf { at, parity } => {
                 format!("wait for parity `{parity}` in line {}", at.first_line())
             }
@@ -108,9 +143,48 @@ impl Repair {
                 "announce with `arrive_expect_tx(..)` in line {}, which arrives as well",
                 at.first_line()
             ),
-            Self::Move { from, to } => format!("move line {} {}", from.first_line(), to.text()),
+            Self::Move { from, to } if from.first_line() == from.last_line() => {
+                format!("move line {} {}", from.first_line(), to.text())
+            }
+            Self::Move { from, to } => {
+                format!("move lines {} to {} {}", from.first_line(), from.last_line(), to.text())
+            }
+            Self::MoveOne { step, from, to } => {
+                let to = match to {
+                    Destination::Earlier => "before the statement in front of it",
+                    Destination::Later => "after the next statement",
+                    Destination::Out => "out of its block, to after it",
+                };
+                format!("move the {} in line {} {to}", step.word(), from.first_line())
+            }
         };
         format!("{step}: with that the kernel is accepted")
+    }
+}
+
+impl Movable {
+    /// As it is written.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Fence(Fence::MbarrierInit) => "`fence_barrier_init()`",
+            Self::Fence(Fence::ProxyAsync(FencedMemory::Shared(_))) => "`fence_proxy_async()`",
+            Self::Fence(Fence::ProxyAsync(FencedMemory::Global)) => "`fence_proxy_async_global()`",
+            Self::Fence(Fence::ProxyAsync(FencedMemory::All)) => "proxy fence",
+            Self::Fence(Fence::Memory) => "`fence()`",
+            Self::Fence(Fence::TensorMapRelease | Fence::ProxyAlias) => "fence",
+            Self::Meet(Sync::Threads) => "`sync_threads()`",
+            Self::Meet(Sync::Warp) => "`sync_warp()`",
+            Self::Meet(Sync::Warpgroup) => "`sync_warpgroup()`",
+            Self::Meet(Sync::Cluster) => "`sync_cluster()`",
+            Self::Meet(Sync::ClusterArrive) => "`cluster_arrive()`",
+            Self::Meet(Sync::ClusterWait) => "`cluster_wait()`",
+            Self::CommitGroup => "`bulk_commit_group()`",
+            Self::WaitForGroup { read_only: true } => "`bulk_wait_group_read`",
+            Self::WaitForGroup { read_only: false } => "`bulk_wait_group`",
+            Self::Wait => "`wait`",
+            Self::Arrive => "`arrive`",
+            Self::AnnounceAndArrive => "`arrive_expect_tx`",
+        }
     }
 }
 

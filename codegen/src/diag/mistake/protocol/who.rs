@@ -27,10 +27,12 @@ pub(crate) enum Act {
     ArriveTooOften,
     ArriveTwice,
     Beyond,
+    BlockReturns,
     Come,
     ComeOtherwise,
     CompleteNext,
     End,
+    EndElsewhere,
     Initialise,
     InitialiseAgain,
     InitialiseTogether,
@@ -38,13 +40,17 @@ pub(crate) enum Act {
     Initialised,
     Invalidate,
     InvalidateInUse,
+    InvalidateUnderCopy,
     IssueCopy,
     IssueCopyThere,
     IssueLoad,
     IssueStore,
+    LoadSlice,
     MayCompleteNext,
     MayHaveEnded,
     Read,
+    ReportThere,
+    Return,
     StartReading,
     StartWriting,
     Visit,
@@ -65,6 +71,10 @@ pub(crate) enum Act {
     WaitInWarpgroup,
     WaitUnarrived,
     WaitWithOther,
+    /// With the parity of a phase that is over, by threads that have seen so many complete.
+    WaitWithParity {
+        seen: u32,
+    },
     Write,
 }
 
@@ -81,10 +91,11 @@ impl Act {
             Self::ArriveTooOften => "arrives more often than a phase counts",
             Self::ArriveTwice => "arrives twice at the cluster's barrier without a wait",
             Self::Beyond => "uses a stage that is not there",
+            Self::BlockReturns => "returns",
             Self::Come => "comes to this barrier",
             Self::ComeOtherwise => "comes elsewhere, or with another count",
             Self::CompleteNext => "completes the next phase",
-            Self::End => "ends",
+            Self::End | Self::EndElsewhere => "ends",
             Self::Initialise => "initialises it",
             Self::InitialiseAgain => "initialises a barrier again",
             Self::InitialiseTogether => "initialises a barrier at the same time",
@@ -92,22 +103,25 @@ impl Act {
             Self::Initialised => "initialised it",
             Self::Invalidate => "invalidates the barrier",
             Self::InvalidateInUse => "invalidates a barrier that others may still use",
-            Self::IssueCopy => "issues a copy",
+            Self::InvalidateUnderCopy => "invalidates a barrier that a copy under way reports to",
+            Self::IssueCopy | Self::ReportThere => "issues a copy",
             Self::IssueCopyThere => "issues a copy that completes there",
             Self::IssueLoad => "issues a load",
             Self::IssueStore => "issues a store",
+            Self::LoadSlice => "loads its part of a tile",
             Self::MayCompleteNext => "may complete the next phase before that",
             Self::MayHaveEnded => "may have ended",
             Self::Read => "reads",
+            Self::Return => "returns",
             Self::StartReading => "starts an operation that reads",
             Self::StartWriting => "starts a copy that writes",
             Self::Visit => "uses the shared memory of another block",
             Self::Wait => "waits",
-            Self::WaitAgain => "waits for a phase that it knows to be over",
+            Self::WaitAgain | Self::WaitWithParity { .. } => "waits for a phase that it knows to be over",
             Self::WaitForBarrier => "waits for a barrier",
             Self::WaitForBlock => "waits for all threads of the block",
             Self::WaitForCluster => "waits for the cluster",
-            Self::WaitForGrid => "waits for the grid",
+            Self::WaitForGrid => "waits in `sync_grid`",
             Self::WaitForLanes => "waits for the other lanes of the warp",
             Self::WaitForMultiplication => "waits for a multiplication",
             Self::WaitForOtherPhase => "waits for a phase that is neither this one nor the last",
@@ -137,9 +151,32 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    /// Whether they are the same as others.
+    pub(super) fn are(&self, others: &Self) -> bool {
+        (self.block, &self.threads) == (others.block, &others.threads)
+    }
+
+    /// As a message names them, or the warp that they are all of.
+    pub(super) fn warp_or_name(&self) -> String {
+        let of_block = self.of_block();
+        match self.threads.as_slice() {
+            [first, .., last]
+                if first.is_multiple_of(WARP_THREADS)
+                    && last - first + 1 == WARP_THREADS
+                    && self.threads.len() == WARP_THREADS as usize =>
+            {
+                format!("warp {}{of_block}", first / WARP_THREADS)
+            }
+            _ => self.name(),
+        }
+    }
+
+    fn of_block(&self) -> String {
+        self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"))
+    }
+
     /// As a message names them.
     pub(super) fn name(&self) -> String {
-        let of_block = self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"));
         let name = match self.threads.as_slice() {
             [] => "some threads".to_owned(),
             [one] if self.elected => format!("the elected thread of warp {}", one / WARP_THREADS),
@@ -150,18 +187,30 @@ impl Threads {
             }
             all => {
                 let lane = all[0] % WARP_THREADS;
-                let [first, last] = [all[0], all[all.len() - 1]].map(|thread| thread / WARP_THREADS);
+                let warps: Vec<u32> = all.iter().map(|thread| thread / WARP_THREADS).collect();
                 let is_lane = all.iter().all(|thread| thread % WARP_THREADS == lane);
                 if self.elected {
-                    format!("the elected threads of warps {first} to {last}")
+                    format!("the elected threads of {}", warps_of(&warps))
                 } else if is_lane {
-                    format!("lane {lane} of warps {first} to {last}")
+                    format!("lane {lane} of {}", warps_of(&warps))
                 } else {
                     format!("{} threads from {} to {}", all.len(), all[0], all[all.len() - 1])
                 }
             }
         };
-        name + &of_block
+        name + &self.of_block()
+    }
+}
+
+/// Two or more warps, in order.
+fn warps_of(warps: &[u32]) -> String {
+    let (first, last) = (warps[0], warps[warps.len() - 1]);
+    if warps.len() == 2 {
+        format!("warps {first} and {last}")
+    } else if (last - first) as usize + 1 == warps.len() {
+        format!("warps {first} to {last}")
+    } else {
+        format!("{} warps from {first} to {last}", warps.len())
     }
 }
 
@@ -186,6 +235,10 @@ impl Step {
     /// Who does what.
     pub(super) fn text(&self) -> String {
         let (who, does) = (self.threads.name(), self.verb());
-        format!("{who} {does} here{}", self.turn())
+        if self.does == Act::BlockReturns {
+            return "another block returns here".to_owned();
+        }
+        let what = if self.does == Act::ReportThere { " that reports to the barrier" } else { "" };
+        format!("{who} {does} here{what}{}", self.turn())
     }
 }

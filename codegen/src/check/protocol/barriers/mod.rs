@@ -1,5 +1,7 @@
 //! mbarriers: arrivals, bytes, waits.
 
+mod ends;
+
 use std::collections::BTreeMap;
 
 use tma_model::limits::BARRIER_BYTES;
@@ -9,8 +11,8 @@ use tma_model::sync::{
 
 use super::code::Ends;
 use super::finding::{Act, Detail, Party, Rule, Why};
+use super::memory::Site;
 use super::memory::region::Region;
-use super::memory::{Site, all_know_over};
 use super::run::{Flow, Run, Step, Stop};
 use super::state::Mbarrier;
 use super::value::Value;
@@ -81,13 +83,7 @@ impl Run<'_, '_> {
                 return Ok(Flow::Next);
             }
             BarrierOp::Invalidate => {
-                self.usable(stmt.id, place, Act::Invalidate)?;
-                self.settled(stmt.id, place)?;
-                self.unused(stmt.id, place)?;
-                self.blocks[place.0].mbarriers.remove(&place.1);
-                // Whoever uses the memory next comes after this.
-                let bytes = Region::all(place.1..place.1 + BARRIER_BYTES as u32);
-                self.touch(stmt.id, place.0, (WRITE, bytes), None)?;
+                self.invalidate(stmt.id, place)?;
                 return Ok(Flow::Next);
             }
             BarrierOp::Arrive
@@ -184,19 +180,10 @@ impl Run<'_, '_> {
             late: vec![],
             uses: BTreeMap::new(),
         };
+        self.history.note_init(place);
         self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
         self.blocks[block].mbarriers.insert(at, mbarrier);
         Ok(())
-    }
-
-    /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is known
-    /// to have got on. PTX ISA, "mbarrier.inval".
-    fn unused(&mut self, stmt: StmtId, place: At) -> Step {
-        let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
-        let uses: Vec<Epoch> = mbarrier.uses.values().copied().collect();
-        let me = self.me();
-        let is_over = |step: &Epoch| all_know_over(&me.view, *step, me.threads.len());
-        if uses.iter().all(is_over) { Ok(()) } else { self.misuse(stmt, place, Act::InvalidateInUse) }
     }
 
     /// The current group uses an mbarrier in this step of its, before which nobody may invalidate it.
@@ -214,6 +201,12 @@ impl Run<'_, '_> {
         let init = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
         let Some((step, init)) = init else {
             let detail = Detail::Memory { block: place.0, at: place.1 };
+            if let Some(site) = self.history.invalidated(place) {
+                let others = vec![Party { site: self.site(stmt), does }];
+                let at = Party { site, does: Act::InvalidateInUse };
+                let found = super::finding::Found { rule: Rule::Count, at, others, detail };
+                return Err(Stop::Found(Box::new(found)));
+            }
             return self.found(Rule::NotVisible, (stmt, does), vec![], detail);
         };
         if self.sees(step) {
@@ -365,7 +358,9 @@ impl Run<'_, '_> {
                 return Err(too_often(site, wait.site, detail));
             }
             let others = vec![Party { site, does: Act::MayCompleteNext }];
-            let at = Party { site: wait.site, does: Act::Wait };
+            let seen = self.history.idle(place, wait.site);
+            let does = seen.map_or(Act::Wait, |seen| Act::WaitWithParity { seen });
+            let at = Party { site: wait.site, does };
             let found = super::finding::Found { rule: Rule::Overrun, at, others, detail };
             return Err(Stop::Found(Box::new(found)));
         }
@@ -387,7 +382,11 @@ impl Run<'_, '_> {
                 return Err(too_often(site, self.site(stmt), detail));
             }
             // A wait for what it has seen complete is one too many, or has the wrong parity.
-            let does = if awaited.phases(known) == known { Act::WaitAgain } else { Act::Wait };
+            let does = match awaited {
+                Awaited::Parity(_) if awaited.phases(known) == known => Act::WaitWithParity { seen: known },
+                Awaited::Number(_) if awaited.phases(known) == known => Act::WaitAgain,
+                Awaited::Parity(_) | Awaited::Number(_) => Act::Wait,
+            };
             return self.found(Rule::Overrun, (stmt, does), others.into_iter().collect(), detail);
         }
         match complete {
@@ -400,8 +399,18 @@ impl Run<'_, '_> {
         if !self.is_complete(stmt, place, awaited)? {
             return Ok(Flow::Blocked);
         }
+        self.note_idle(stmt, place, awaited);
         self.passed(stmt, place, scope);
         Ok(Flow::Next)
+    }
+
+    /// Notes a wait for the parity of a phase that the current group has seen complete, if any.
+    fn note_idle(&mut self, stmt: StmtId, place: At, awaited: Awaited) {
+        let Some(component) = self.mbarrier(place).map(|mbarrier| mbarrier.component) else { return };
+        let seen = self.me().view.knows().past().get(component);
+        if matches!(awaited, Awaited::Parity(_)) && awaited.phases(seen) == seen {
+            self.history.note_idle(place, self.site(stmt), seen);
+        }
     }
 
     /// The current group has seen a phase complete.
@@ -449,30 +458,6 @@ impl Run<'_, '_> {
         self.passed(stmt.id, place, scope);
         self.set_truth(dest, true);
         Ok(Flow::Next)
-    }
-
-    /// What an mbarrier still counts that nobody will use any more.
-    pub(super) fn settled(&mut self, stmt: StmtId, place: At) -> Step {
-        let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
-        let (tx, load, observed) = (mbarrier.count.tx(), mbarrier.load, mbarrier.observed);
-        let announced = mbarrier.announced;
-        let detail = self.barrier_detail(place);
-        let party = |site: Site, does| Party { site, does };
-        if tx != 0 {
-            let others = announced.map(|site| party(site, Act::Announce));
-            let loads = load.map(|(_, site)| party(site, Act::IssueCopy));
-            let mut all: Vec<_> = others.into_iter().chain(loads).collect();
-            let at = if all.is_empty() { party(self.site(stmt), Act::End) } else { all.remove(0) };
-            let found = super::finding::Found { rule: Rule::Bytes, at, others: all, detail };
-            return Err(Stop::Found(Box::new(found)));
-        }
-        if let Some((_, site)) = load.filter(|(phase, _)| *phase > observed) {
-            let others = vec![party(self.site(stmt), Act::End)];
-            let at = party(site, Act::IssueLoad);
-            let found = super::finding::Found { rule: Rule::Leak, at, others, detail };
-            return Err(Stop::Found(Box::new(found)));
-        }
-        Ok(())
     }
 }
 

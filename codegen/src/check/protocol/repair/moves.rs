@@ -1,0 +1,85 @@
+//! Steps of synchronisation that are there, elsewhere.
+
+use super::candidates::Candidate;
+use super::edit::{Edit, Gap, copies};
+use super::places::is_alone;
+use crate::diag::mistake::{Destination, Movable, Place, Repair};
+use crate::ir::{BarrierOp, Block, Kernel, Stmt, StmtId, StmtKind, visit};
+
+/// Each step of synchronisation one statement earlier or later, or behind what it is inside; those
+/// that take part first.
+pub(super) fn moves(kernel: &Kernel, parties: &[StmtId]) -> Vec<Candidate> {
+    let mut all = vec![];
+    moves_in(kernel, &kernel.body, None, &mut all);
+    all.sort_by_key(|(stmt, _)| !parties.contains(stmt));
+    all.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec<(StmtId, Candidate)>) {
+    // No part of a pipeline's method.
+    let is_written = |stmt: &&Stmt| kernel.pipeline_call(stmt.origin).is_none();
+    for (index, stmt) in block.stmts.iter().enumerate() {
+        // Of a function that is called more than once, one call alone is none of the source.
+        if let Some(step) = movable(&stmt.kind).filter(|_| is_written(&stmt))
+            && copies(&kernel.body, stmt.id).len() == 1
+        {
+            // Out of a function, it would go to the one who calls it.
+            let around = around.filter(|around| around.origin.call == stmt.origin.call);
+            let neighbours = [index.checked_sub(1), Some(index + 1)];
+            let [before, behind] =
+                neighbours.map(|at| at.and_then(|at| block.stmts.get(at)).filter(is_written));
+            let to =
+                [(around, Destination::Out), (before, Destination::Earlier), (behind, Destination::Later)];
+            for (other, to) in to {
+                all.extend(other.map(|other| (stmt.id, moved(kernel, (stmt, step), other, to))));
+            }
+        }
+        for inner in visit::blocks(&stmt.kind) {
+            moves_in(kernel, inner, Some(stmt), all);
+        }
+    }
+}
+
+/// A step, before or behind another statement: told by their lines, where these have nothing else in
+/// them.
+fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Destination) -> Candidate {
+    let (from, at) = (stmt.origin.span, other.origin.span);
+    let (gap, place) = match to {
+        Destination::Earlier => (Gap::Before(other.id), Place::Before(at)),
+        Destination::Later | Destination::Out => (Gap::Behind(other.id), Place::Behind(at)),
+    };
+    let is_whole = is_alone(kernel, stmt) && is_alone(kernel, other);
+    let repair = if is_whole { Repair::Move { from, to: place } } else { Repair::MoveOne { step, from, to } };
+    Candidate { edit: Edit::Move(stmt.id, gap), repair }
+}
+
+/// What a statement is, if it orders others.
+fn movable(kind: &StmtKind) -> Option<Movable> {
+    if let StmtKind::Fence(fence) = kind {
+        Some(Movable::Fence(*fence))
+    } else if let StmtKind::Sync(sync) = kind {
+        Some(Movable::Meet(*sync))
+    } else if let StmtKind::BulkCommitGroup = kind {
+        Some(Movable::CommitGroup)
+    } else if let StmtKind::BulkWaitGroup { read_only, .. } = kind {
+        Some(Movable::WaitForGroup { read_only: *read_only })
+    } else if let StmtKind::Barrier { op, .. } = kind {
+        match op {
+            BarrierOp::Wait { .. } => Some(Movable::Wait),
+            BarrierOp::Arrive => Some(Movable::Arrive),
+            BarrierOp::ArriveExpectTx { .. } => Some(Movable::AnnounceAndArrive),
+            BarrierOp::Init { .. }
+            | BarrierOp::Invalidate
+            | BarrierOp::ArriveMany { .. }
+            | BarrierOp::ArriveToken { .. }
+            | BarrierOp::ArriveDrop
+            | BarrierOp::ExpectTx { .. }
+            | BarrierOp::WaitToken { .. }
+            | BarrierOp::TestWait { .. }
+            | BarrierOp::TryWait { .. }
+            | BarrierOp::TryWaitFor { .. } => None,
+        }
+    } else {
+        None
+    }
+}
