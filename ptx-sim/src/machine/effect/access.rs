@@ -5,7 +5,7 @@ use tma_model::sync::AccessKind;
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
 use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Rule, Strong};
-use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace};
+use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, ThreadAccess};
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
@@ -43,15 +43,14 @@ impl Machine {
                     self.access_global(actor.does(READS), address, len, manner, &[]);
                 }
             }
-            Place::Shared(place @ SharedPlace { rank, at }) => {
+            Place::Shared(SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
-                    let view = self.order.view(actor.who);
+                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(who), line, strong: order.is_strong() };
+                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    let found = shadow.read(at, len, view, actor.site.ptx_line, order.is_strong());
-                    if let Some(conflict) = found
-                        && !self.order.has_observed(actor.who, conflict.other, place)
-                    {
+                    if let Some(conflict) = shadow.read(at, len, access, &is_observed) {
                         self.conflict(actor.does(READS), Act::Read, rank, conflict);
                     }
                 }
@@ -102,12 +101,13 @@ impl Machine {
             Place::Shared(place @ SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
-                    let view = self.order.view(actor.who);
+                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(who), line, strong: order.is_strong() };
+                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    let found = shadow.write(at, len, view, actor.site.ptx_line, order.is_strong());
+                    let found = shadow.write(at, len, access, &is_observed);
                     if let Some(conflict) = found
                         && !self.is_repeated(place, bytes, conflict)
-                        && !self.order.has_observed(actor.who, conflict.other, place)
                     {
                         self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
                     }

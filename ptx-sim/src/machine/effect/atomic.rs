@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
 use crate::machine::global::{Change, Manner};
 use crate::machine::index::BlockRank;
-use crate::machine::memory::{Extent, Place, SharedPlace};
+use crate::machine::memory::{Conflict, Extent, Place, SharedPlace, ThreadAccess};
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::Stop;
 
@@ -188,10 +188,11 @@ impl Machine {
         if self.order.is_checked() {
             self.visit(&Actor { who: action.who, site: action.site }, rank);
             let (view, line) = (self.order.view(action.who), action.site.ptx_line);
-            let found = self.memory.shared[rank].shadow.change(at, len, view, line);
-            if let Some(conflict) = found
-                && !self.order.has_observed(action.who, conflict.other, place)
-            {
+            let access = ThreadAccess { view, line, strong: true };
+            let (who, order) = (action.who, &self.order);
+            let is_observed = |conflict: &Conflict| order.has_observed(who, rank, conflict);
+            let found = self.memory.shared[rank].shadow.change(at, len, access, &is_observed);
+            if let Some(conflict) = found {
                 self.conflict(action, Act::Write, rank, conflict);
             }
             self.order.wrote_strongly(action.who, place);

@@ -38,6 +38,15 @@ pub(in crate::machine) struct Mark {
     pub(in crate::machine) line: u32,
 }
 
+/// A thread's own access, now.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct ThreadAccess<'v> {
+    pub(in crate::machine) view: &'v View,
+    /// The PTX line.
+    pub(in crate::machine) line: u32,
+    pub(in crate::machine) strong: bool,
+}
+
 /// What is wrong with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Problem {
@@ -139,16 +148,17 @@ impl Shadow {
         self.shift -= 1;
     }
 
-    /// A generic read.
+    /// A generic read. `is_observed` tells which writes in no order with it come before it all the
+    /// same.
     #[inline]
     pub(in crate::machine) fn read(
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
-        strong: bool,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
+        let ThreadAccess { view, line, strong } = access;
         let mut conflict = None;
         let mark = Mark { step: view.epoch(), line };
         for index in self.range(at, len) {
@@ -156,7 +166,8 @@ impl Shadow {
             if cell.write.is_none() || !view.follows(cell.write) {
                 let access = Access { proxy: Proxy::Generic, kind: AccessKind::Read, strong };
                 let found = cell.after_write(access, view, self.threads);
-                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+                let found = found.map(|found| self.placed(found, index));
+                conflict = conflict.or(found.filter(|found| !is_observed(found)));
             }
             // A strong read is not remembered: it races with a later weak write only, which is
             // rare, and never with a strong one, which is what follows a strong read.
@@ -167,16 +178,17 @@ impl Shadow {
         conflict
     }
 
-    /// A generic write.
+    /// A generic write. `is_observed` tells which writes in no order with it come before it all the
+    /// same: reads of them may still race with it.
     #[inline]
     pub(in crate::machine) fn write(
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
-        strong: bool,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
+        let ThreadAccess { view, line, strong } = access;
         let mut conflict = None;
         let (me, marked) = (view.epoch(), if strong { line | STRONG } else { line });
         for index in self.range(at, len) {
@@ -188,8 +200,10 @@ impl Shadow {
                 } else {
                     cell.after_write(access, view, self.threads)
                 };
-                let found = after_write.or_else(|| self.after_reads(&cell, access, view));
-                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+                let after_write = after_write.map(|found| self.placed(found, index));
+                let after_reads = || Some(self.placed(self.after_reads(&cell, access, view)?, index));
+                let found = after_write.filter(|found| !is_observed(found)).or_else(after_reads);
+                conflict = conflict.or(found);
                 self.forget_readers(index);
             }
             let cell = &mut self.cells[index];
@@ -203,13 +217,13 @@ impl Shadow {
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
         let unwritten = self.range(at, len).find(|&index| self.cells[index].write.is_none());
         let conflict =
             unwritten.map(|index| self.placed(self.cells[index].writer(Problem::Unwritten), index));
-        self.write(at, len, view, line, true).or(conflict)
+        self.write(at, len, access, is_observed).or(conflict)
     }
 
     /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it

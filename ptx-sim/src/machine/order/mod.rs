@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use tma_model::sync::{Acquirer, Component, Epoch, Knowledge, Order, Releases, View};
 
 use super::index::{BlockRank, PerThread, Shape, ThreadId, WarpIndex};
-use super::memory::{Place, SharedPlace};
+use super::memory::{Conflict, Place, SharedPlace};
 use observed::Observed;
 
 /// What the agents of a cluster know of each other.
@@ -151,9 +151,12 @@ impl HappensBefore {
         view.step();
     }
 
-    /// Whether a thread comes after a strong read that has seen this strong write to shared memory.
-    pub(super) fn has_observed(&self, who: ThreadId, write: Epoch, place: SharedPlace) -> bool {
-        self.observed.has(&self.views[who], write, place)
+    /// Whether a thread comes after a strong read that has seen the strong write to the shared memory
+    /// of block `rank` that it is in conflict with.
+    #[cold]
+    pub(super) fn has_observed(&self, who: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
+        let place = SharedPlace { rank, at: conflict.at };
+        conflict.other_writes && self.observed.has(&self.views[who], conflict.other, place)
     }
 
     /// An atomic operation, which reads what was released, and adds to it.

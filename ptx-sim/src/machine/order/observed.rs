@@ -11,6 +11,9 @@ use tma_model::sync::{Epoch, View};
 use crate::machine::index::ThreadId;
 use crate::machine::memory::SharedPlace;
 
+/// Bytes of strong accesses.
+const SIZES: [u32; 5] = [1, 2, 4, 8, 16];
+
 /// The last strong write to a place.
 #[derive(Debug)]
 struct StrongWrite {
@@ -42,9 +45,12 @@ impl Observed {
         }
     }
 
-    /// Whether the agent of `view` comes after a read that has seen this write.
+    /// Whether the agent of `view` comes after a read that has seen this write, which has written
+    /// the byte at `place`. A write begins there or before, at a multiple of its size.
     pub(super) fn has(&self, view: &View, write: Epoch, place: SharedPlace) -> bool {
-        let known = self.0.get(&place).filter(|known| known.step == write);
-        known.is_some_and(|known| known.readers.iter().any(|reader| view.follows(*reader)))
+        let begins = |size: u32| SharedPlace { at: place.at & !(size - 1), ..place };
+        let known = SIZES.iter().filter_map(|size| self.0.get(&begins(*size)));
+        let mut readers = known.filter(|known| known.step == write).flat_map(|known| &known.readers);
+        readers.any(|reader| view.follows(*reader))
     }
 }
