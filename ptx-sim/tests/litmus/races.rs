@@ -67,6 +67,21 @@ fn a_thread_may_write_weakly_what_it_has_read_strongly() {
     run(Place::Apart, &["st.global.u32 [%y], 1; st.relaxed.gpu.global.u32 [%x], 1;", then]).found(Race);
 }
 
+/// A vector consists of scalars (PTX ISA, "Vector Data-types"), each with a write of its own.
+#[test]
+fn a_thread_may_write_a_vector_whose_elements_it_has_read() {
+    let set = "st.relaxed.gpu.global.u32 [%x], 1; st.relaxed.gpu.global.u32 [%x+4], 1;";
+    let wait = |at: &str, name: &str| {
+        format!("{name}: ld.relaxed.gpu.global.u32 %a, [{at}]; setp.ne.u32 %p2, %a, 1; @%p2 bra {name};")
+    };
+    let (first, second) = (wait("%x", "first"), wait("%x+4", "second"));
+    let reset = "st.global.v2.u32 [%x], {%b, %b};";
+    run(Place::Apart, &[set, &format!("{first} {second} {reset}")]).clean();
+    for wait in [first, second] {
+        run(Place::Apart, &[set, &format!("{wait} {reset}")]).found(Race);
+    }
+}
+
 #[test]
 fn so_may_a_thread_in_shared_memory() {
     // The first thread writes a zero, and says so.

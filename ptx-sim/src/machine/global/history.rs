@@ -21,6 +21,8 @@ const MOST_STORES: usize = 16;
 const MOST_STALE: u8 = 8;
 /// The most bytes of a place.
 pub(super) const WIDEST: usize = 16;
+/// The sizes of places.
+pub(super) const SIZES: [u32; 5] = [1, 2, 4, 8, WIDEST as u32];
 
 /// A release that a store makes or hands on.
 #[derive(Clone, Debug)]

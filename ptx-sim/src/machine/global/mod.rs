@@ -228,7 +228,7 @@ impl GlobalAccesses {
         let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
         let mut conflict = None;
         let mut access = |table: &mut Table, (start, end): (u64, u64)| {
-            let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_| false);
+            let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_, _| false);
             conflict = conflict.or(found);
         };
         match &mut self.tracking {
@@ -323,9 +323,12 @@ impl State {
         observer: &Observer<'_>,
     ) -> Option<GlobalConflict> {
         let (threads, is_of_thread) = (self.table.threads(), mark.manner.proxy == Proxy::Generic);
-        let history = self.histories.get(&address).filter(|_| is_of_thread);
-        let is_observed = |write: &GlobalAccess| {
-            history.is_some_and(|history| history.is_observed(write, observer, threads))
+        let histories = &self.histories;
+        // A vector has elements with histories of their own, each at a multiple of its size.
+        let is_observed = |write: &GlobalAccess, byte: u64| {
+            let mut known =
+                history::SIZES.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
+            is_of_thread && known.any(|history| history.is_observed(write, observer, threads))
         };
         self.table.access(address, len, mark, observer, &is_observed)
     }

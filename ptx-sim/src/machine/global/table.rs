@@ -210,8 +210,8 @@ impl Table {
     }
 
     /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
-    /// answer is the first conflict. `is_observed` tells which writes in no order with it come
-    /// before it all the same.
+    /// answer is the first conflict. `is_observed` tells which writes of a byte, in no order with it,
+    /// come before it all the same.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -219,7 +219,7 @@ impl Table {
         len: u64,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
-        is_observed: &dyn Fn(&GlobalAccess) -> bool,
+        is_observed: &dyn Fn(&GlobalAccess, u64) -> bool,
     ) -> Option<GlobalConflict> {
         let mut conflict = None;
         for piece in pieces(address, len) {
@@ -235,7 +235,7 @@ impl Table {
         piece: &Piece,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
-        is_observed: &dyn Fn(&GlobalAccess) -> bool,
+        is_observed: &dyn Fn(&GlobalAccess, u64) -> bool,
     ) -> Option<GlobalConflict> {
         // Lent, so that a line and the sets can be changed at a time.
         let mut sets = std::mem::take(&mut self.sets);
@@ -246,8 +246,9 @@ impl Table {
         for index in line.range(&piece.bytes, &mut sets) {
             let cell = &mut line.cells[index];
             let found = cell.after_write(mark, observer, threads);
+            let byte = (piece.line << LINE_BITS) + ((index as u64) << line.shift);
             let found = found.filter(|(rule, write)| match rule {
-                Rule::Race | Rule::ScopeTooNarrow => !is_observed(write),
+                Rule::Race | Rule::ScopeTooNarrow => !is_observed(write, byte),
                 Rule::MixedProxies | Rule::MissingProxyFence => true,
             });
             if fences_only {
