@@ -4,7 +4,7 @@ use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
-use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Rule, Strong};
+use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Strong};
 use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, ThreadAccess};
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
@@ -216,8 +216,7 @@ impl Machine {
     /// As [`is_repeated`](Self::is_repeated), in global memory.
     #[cold]
     fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
-        if bytes.is_empty() || conflict.rule != Rule::Race || conflict.other.manner.kind != AccessKind::Write
-        {
+        if bytes.is_empty() || !conflict.rule.is_race() || conflict.other.manner.kind != AccessKind::Write {
             return false;
         }
         self.memory.accesses.has_bytes(address, bytes).unwrap_or_else(|| {

@@ -77,10 +77,22 @@ pub(in crate::machine) enum Rule {
     Race,
     /// Both are strong, but not for each other.
     ScopeTooNarrow,
+    /// They are in no order, and would be if the scopes of a release and its acquire were wider.
+    ReleaseTooNarrow,
     /// Both are strong, but one is a reduction of the async proxy and the other is not.
     MixedProxies,
     /// They are ordered, but the later one is in the async proxy, and there is no proxy fence between them.
     MissingProxyFence,
+}
+
+impl Rule {
+    /// Whether it is that of a race, which two writes of the same bytes are not.
+    pub(in crate::machine) fn is_race(self) -> bool {
+        match self {
+            Self::Race | Self::ReleaseTooNarrow => true,
+            Self::ScopeTooNarrow | Self::MixedProxies | Self::MissingProxyFence => false,
+        }
+    }
 }
 
 /// An access that does not go with an earlier one.

@@ -76,6 +76,13 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
             );
             (FindingKind::ScopeTooNarrow, what, SCOPE)
         }
+        Rule::ReleaseTooNarrow => {
+            let what = format!(
+                "{place} {}: of a release and its acquire, the scope of one does not include the other thread",
+                race(earlier, later)
+            );
+            (FindingKind::ScopeTooNarrow, what, SCOPE)
+        }
         Rule::MixedProxies => {
             let what = format!(
                 "{place} is accessed by a thread's strong operation and by a reduction of the async proxy in no order"

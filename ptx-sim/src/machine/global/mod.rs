@@ -7,6 +7,8 @@
 //! | `table` | the last accesses to each piece of memory |
 //! | `foreign` | what clusters know of each other |
 //! | `history` | the stores to places with strong accesses |
+//! | `release` | what was released with them |
+//! | `strong` | strong accesses, and memory fences |
 //! | `footprint` | what clusters in no order read and write |
 //! | `message` | findings |
 //!
@@ -19,6 +21,7 @@ mod foreign;
 mod history;
 mod mark;
 mod message;
+mod release;
 mod strong;
 mod table;
 
@@ -34,7 +37,8 @@ pub(super) use message::{Pair, did, finding};
 pub(super) use strong::{Change, Strong};
 
 use self::foreign::Foreign;
-use self::history::{History, Release, Released};
+use self::history::History;
+use self::release::{Release, Released};
 use self::table::{Table, pieces};
 use super::index::ThreadId;
 use super::random::Random;
@@ -134,6 +138,8 @@ pub(super) struct GlobalAccesses {
     imports: Imports,
     /// The releases that each thread's relaxed reads saw.
     pending: HashMap<ThreadId, Vec<Pending>>,
+    /// The releases that each thread's acquires missed, as a scope left out the other thread.
+    missed: HashMap<ThreadId, Foreign>,
     /// The releases of each thread's fences, by scope.
     fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
     random: Random,
@@ -161,6 +167,7 @@ impl GlobalAccesses {
             threads,
             imports: Imports::default(),
             pending: HashMap::new(),
+            missed: HashMap::new(),
             fences: HashMap::new(),
             random: Random::new(config.seed ^ OLD_STORES),
             stale_reads: 0,
@@ -249,7 +256,17 @@ impl GlobalAccesses {
                 }
             }
         }
-        conflict
+        self.with_cause(self.thread(mark.author), conflict)
+    }
+
+    /// Names the cause of a race of this thread: that a release did not reach it, or its acquire not
+    /// who released.
+    fn with_cause(&self, who: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
+        let GlobalConflict { rule, address, other } = conflict?;
+        let missed = self.missed.get(&who).and_then(|missed| missed.of(other.author.cluster));
+        let is_missed = missed.is_some_and(|known| known.over().knows(other.step));
+        let rule = if rule == Rule::Race && is_missed { Rule::ReleaseTooNarrow } else { rule };
+        Some(GlobalConflict { rule, address, other })
     }
 
     /// Operation `operation` of a thread has read `stretches`, with this step.

@@ -248,7 +248,7 @@ impl Table {
             let found = cell.after_write(mark, observer, threads);
             let byte = (piece.line << LINE_BITS) + ((index as u64) << line.shift);
             let found = found.filter(|(rule, write)| match rule {
-                Rule::Race | Rule::ScopeTooNarrow => !is_observed(write, byte),
+                Rule::Race | Rule::ScopeTooNarrow | Rule::ReleaseTooNarrow => !is_observed(write, byte),
                 Rule::MixedProxies | Rule::MissingProxyFence => true,
             });
             if fences_only {
