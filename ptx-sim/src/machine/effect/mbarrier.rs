@@ -8,6 +8,7 @@ use crate::machine::barrier::{BYTES, Mbarrier, MbarrierRefusal, Passed};
 use crate::machine::diagnostics::Act;
 use crate::machine::index::ThreadId;
 use crate::machine::memory::{Extent, SharedPlace, ThreadAccess};
+use crate::machine::sizes::Sizes;
 use crate::machine::types::{Action, Actor, Arrive, PhaseWait, Pointer, Space, TryWait};
 use crate::report::{Finding, FindingKind, Stop};
 
@@ -42,7 +43,7 @@ impl Machine {
                 Some(old) => self.initialised_again(action, place, old.init),
                 None => {
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    let access = ThreadAccess { view, line, strong: false };
+                    let access = ThreadAccess { view, line, sizes: Sizes::WEAK };
                     if let Some(conflict) = shadow.write(at, BYTES, access, &|_| false) {
                         self.conflict(action, Act::Write, rank, conflict);
                     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tma_model::sync::MemoryScope;
 
 use super::foreign::Observer;
-use super::mark::{Author, GlobalAccess};
+use super::mark::{Author, GlobalAccess, Rule, unordered};
 use super::release::{Release, Released};
 use crate::machine::random::Random;
 
@@ -22,8 +22,6 @@ const MOST_STORES: usize = 16;
 const MOST_STALE: u8 = 8;
 /// The most bytes of a place.
 pub(super) const WIDEST: usize = 16;
-/// The sizes of places.
-pub(super) const SIZES: [u32; 5] = [1, 2, 4, 8, WIDEST as u32];
 
 /// A store to a place.
 #[derive(Debug)]
@@ -44,6 +42,8 @@ struct Store {
 pub(super) struct History {
     pub(super) bytes: u32,
     stores: VecDeque<Store>,
+    /// Whether the scope of one of them may leave out a block.
+    has_narrow: bool,
     /// How often in a row a thread has seen an old one.
     stale: HashMap<Author, u8>,
 }
@@ -63,6 +63,12 @@ fn are_morally_strong(access: &GlobalAccess, author: Author, scope: MemoryScope,
     access.manner.scope.is_some_and(reach)
 }
 
+/// Whether a store happens before, or a read that saw it does.
+fn is_known(store: &Store, observer: &Observer<'_>) -> bool {
+    store.mark.as_ref().is_some_and(|mark| observer.follows(mark))
+        || store.readers.iter().any(|reader| observer.follows(reader))
+}
+
 /// The releases that an access synchronises with: nothing of a store that it is not morally strong with.
 fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
     match &store.mark {
@@ -76,7 +82,28 @@ impl History {
     pub(super) fn new(bytes: u32, value: [u8; WIDEST]) -> Self {
         let (released, own, readers) = (Released::default(), Vec::new(), Vec::new());
         let first = Store { value, mark: None, released, own, readers };
-        Self { bytes, stores: VecDeque::from([first]), stale: HashMap::new() }
+        Self { bytes, stores: VecDeque::from([first]), has_narrow: false, stale: HashMap::new() }
+    }
+
+    /// A store in no order with this access of which one scope leaves out the other thread. The last
+    /// one is compared as all accesses are; behind it there may be others that it is strong for.
+    pub(super) fn unreached(
+        &self,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+        threads: u32,
+    ) -> Option<GlobalAccess> {
+        let is_wide = mark.manner.scope.is_none_or(|scope| scope >= MemoryScope::Device);
+        if is_wide && !self.has_narrow {
+            return None;
+        }
+        let newer = self.stores.iter().rev().take_while(|store| !is_known(store, observer));
+        let mut marks = newer.filter_map(|store| store.mark.as_ref());
+        let is_broken = |store: &&GlobalAccess| {
+            unordered(store, mark, threads) == Some(Rule::ScopeTooNarrow)
+                && !self.is_observed(store, observer, threads)
+        };
+        marks.find(is_broken).copied()
     }
 
     /// A strong load.
@@ -88,11 +115,7 @@ impl History {
         threads: u32,
         random: &mut Random,
     ) -> Option<Seen> {
-        let is_known = |store: &Store| {
-            store.mark.as_ref().is_some_and(|mark| observer.follows(mark))
-                || store.readers.iter().any(|reader| observer.follows(reader))
-        };
-        let oldest = self.stores.iter().rposition(is_known).unwrap_or(0);
+        let oldest = self.stores.iter().rposition(|store| is_known(store, observer)).unwrap_or(0);
         let newest = self.stores.len().checked_sub(1)?;
         let author = mark.author;
         let stale = self.stale.get(&author).copied().unwrap_or(0);
@@ -153,6 +176,7 @@ impl History {
         if self.stores.len() == MOST_STORES {
             self.stores.pop_front();
         }
+        self.has_narrow |= mark.manner.scope.is_some_and(|scope| scope < MemoryScope::Device);
         self.stores.push_back(Store { value, mark: Some(mark), released, own, readers: Vec::new() });
     }
 }

@@ -33,7 +33,7 @@ use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy, Releases, View};
 pub(crate) use footprint::{Footprint, Footprints};
 pub(super) use foreign::{Imports, Observer};
 pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Manner, Rule};
-pub(super) use message::{Pair, did, finding};
+pub(super) use message::{Pair, did, finding, mixed_sizes};
 pub(super) use strong::{Change, Strong};
 
 use self::foreign::Foreign;
@@ -42,6 +42,7 @@ use self::release::{Release, Released};
 use self::table::{Table, pieces};
 use super::index::ThreadId;
 use super::random::Random;
+use super::sizes::SCALARS;
 use super::types::{GlobalOrder, MachineConfig};
 
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
@@ -344,7 +345,7 @@ impl State {
         // A vector has elements with histories of their own, each at a multiple of its size.
         let is_observed = |write: &GlobalAccess, byte: u64| {
             let mut known =
-                history::SIZES.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
+                SCALARS.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
             is_of_thread && known.any(|history| history.is_observed(write, observer, threads))
         };
         self.table.access(address, len, mark, observer, &is_observed)

@@ -10,13 +10,14 @@ use tma_model::sync::{AccessKind, MemoryScope, Order};
 
 use super::foreign::{Foreign, Observer};
 use super::history::{History, WIDEST};
-use super::mark::{GlobalAccess, GlobalConflict, Manner};
+use super::mark::{GlobalAccess, GlobalConflict, Manner, Rule};
 use super::release::{Release, Released, Releases, add_release};
 use super::table::pieces;
 use super::{FenceRelease, GlobalAccesses, Pending, State};
 use crate::machine::index::ThreadId;
 use crate::machine::memory::GlobalMemory;
 use crate::machine::order::HappensBefore;
+use crate::machine::sizes::Sizes;
 
 /// How many stores to a place that relaxed reads saw are kept before they are joined.
 const MOST_PENDING: usize = 8;
@@ -29,6 +30,13 @@ pub(in crate::machine) struct Strong {
     pub(in crate::machine) address: u64,
     pub(in crate::machine) order: Order,
     pub(in crate::machine) scope: MemoryScope,
+    pub(in crate::machine) sizes: Sizes,
+}
+
+impl Strong {
+    pub(in crate::machine) fn manner(&self, kind: AccessKind) -> Manner {
+        Manner::generic(kind, Some(self.scope)).of(self.sizes)
+    }
 }
 
 impl State {
@@ -59,7 +67,7 @@ impl GlobalAccesses {
             step: order.view(access.who).epoch(),
             author: self.author(access.who),
             line: access.line,
-            manner: Manner::generic(kind, Some(access.scope)),
+            manner: access.manner(kind),
         }
     }
 
@@ -79,9 +87,12 @@ impl GlobalAccesses {
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
         let conflict = state.access(access.address, len.into(), &mark, &observer);
-        let seen = state
-            .history(access.address, len, global)
-            .and_then(|history| history.load(&mark, access.scope, &observer, threads, &mut self.random));
+        let (mut seen, mut unreached) = (None, None);
+        if let Some(history) = state.history(access.address, len, global) {
+            unreached = history.unreached(&mark, &observer, threads);
+            seen = history.load(&mark, access.scope, &observer, threads, &mut self.random);
+        }
+        let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let released = match seen {
             Some(seen) => {
                 if let Some(value) = seen.value.get(..out.len()) {
@@ -127,8 +138,10 @@ impl GlobalAccesses {
         let threads = state.table.threads();
         let conflict = state.access(access.address, len.into(), &mark, &observer);
         let author = mark.author;
+        let mut unreached = None;
         let (inherited, own) = match state.history(access.address, len, global) {
             Some(history) => {
+                unreached = history.unreached(&mark, &observer, threads);
                 let inherited = match &change {
                     Change::Store(_) => Released::default(),
                     Change::Update { .. } => history.newest(author, access.scope, threads),
@@ -142,6 +155,7 @@ impl GlobalAccesses {
                 (Released::default(), Vec::new())
             }
         };
+        let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let mut value = [0; WIDEST];
         match change {
             Change::Store(bytes) => {
@@ -315,6 +329,11 @@ impl GlobalAccesses {
         let knows = self.imports.export(self.cluster, &order.released_now(who));
         state.sequential.entry((scope, author.cluster, block)).or_default().join(&knows);
     }
+}
+
+/// The conflict with a store that is not the last one.
+fn too_narrow(access: &Strong, other: GlobalAccess) -> GlobalConflict {
+    GlobalConflict { rule: Rule::ScopeTooNarrow, address: access.address, other }
 }
 
 /// A change of a place.

@@ -103,7 +103,13 @@ fn atomics_do_not_race_with_each_other() {
             if atomic || who.thread.0 != 20 {
                 let change = &mut |old: u64| old + 1;
                 lab.machine
-                    .atomic(Actor { who, site }, Pointer::new(Space::Shared, 0), 4, Order::Relaxed, change)
+                    .atomic(
+                        Actor { who, site },
+                        Pointer::new(Space::Shared, 0),
+                        Width::scalar(4),
+                        Order::Relaxed,
+                        change,
+                    )
                     .unwrap();
             } else {
                 lab.write(who, 0, 1.0);
