@@ -16,8 +16,13 @@ use crate::residents::Residents;
 
 /// The most threads of the host that a launch can ask for.
 const MOST_HOST_THREADS: usize = 256;
+/// The most blocks of a launch that is not cooperative that run in turns: fewer than a GPU has
+/// multiprocessors, so that there is room for them whatever they use. They all take memory.
+const MOST_BLOCKS: u32 = 32;
+/// Another sequence of the seed's numbers than that of the turns.
+const RESIDENTS: u64 = 0x6a09_e667_f3bc_c909;
 
-/// Runs all clusters: each to its end, or, of a cooperative launch, all at once.
+/// Runs all clusters: each to its end, or several of them in turns.
 pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
     let places = ClusterGrid { per_axis, cluster: config.cluster };
@@ -25,7 +30,25 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
     let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine.threads)));
     let machine = &MachineConfig { grid, ..machine.clone() };
     let clusters = Clusters { machine, config, places };
-    if config.cooperative { together(context, &clusters) } else { one_by_one(context, &clusters) }
+    match residents(context, config, places.count()) {
+        Some(several) => in_turns(context, &clusters, several),
+        None => one_by_one(context, &clusters),
+    }
+}
+
+/// How many clusters run in turns; none where each runs to its end before the next, or at the same
+/// time as others that see nothing of it. All do of a cooperative launch. Of another whose clusters
+/// see each other's accesses, every other seed picks a number: with one at a time a wait for a later
+/// block is found for certain, and with several what depends on the order of blocks.
+fn residents(context: &Context<'_>, config: &LaunchConfig, count: u64) -> Option<u64> {
+    if config.cooperative {
+        return Some(count);
+    }
+    let picks = config.seed % 2 == 1 && config.host_threads == 0 && context.program.shares_memory();
+    let blocks = config.cluster.iter().product::<u32>().max(1);
+    let most = u64::from(MOST_BLOCKS / blocks).min(count);
+    let several = || 2 + Random::new(config.seed ^ RESIDENTS).below(most - 1);
+    (picks && most > 1).then(several)
 }
 
 /// The clusters of a launch.
@@ -74,19 +97,19 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
 }
 
-/// All clusters in turns, which the seed picks, so that they can wait for each other. When one
-/// cannot go on, the others are stopped where they are.
-fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
+/// Clusters in turns, which the seed picks, so that they can wait for each other: `several` at a
+/// time, and when one ends the next begins. When one cannot go on, the others are stopped where they
+/// are.
+fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Report {
     let config = clusters.config;
     let mut sum = Sum::new(config.trace_events);
-    let events = (config.trace_events > 0).then(|| config.trace_events / clusters.count().max(1) as usize);
-    let mut running: Vec<Member<'_>> = (0..clusters.count())
-        .map(|index| {
-            let machine = clusters.machine(index);
-            let cluster = Cluster::new(context, machine, config.instruction_limit, events);
-            Member { index, cluster, looked: 0, polls: false }
-        })
-        .collect();
+    let events = (config.trace_events > 0).then(|| config.trace_events / several.max(1) as usize);
+    let mut waiting = (0..clusters.count()).map(|index| {
+        let machine = clusters.machine(index);
+        let cluster = Cluster::new(context, machine, config.instruction_limit, events);
+        Member { index, cluster, looked: 0, polls: false }
+    });
+    let mut running: Vec<Member<'_>> = waiting.by_ref().take(several as usize).collect();
     let (mut random, mut changes) = (Random::new(config.seed), 0);
     while !running.is_empty() {
         let place = random.below(running.len() as u64) as usize;
@@ -111,6 +134,7 @@ fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
             Ok(Turned::Ended) => {
                 let Member { index, cluster, .. } = running.swap_remove(place);
                 sum.take(index, cluster.outcome(Ok(())));
+                running.extend(waiting.next());
             }
             Err(stop) => {
                 // The findings of those that are stopped with it would only say so.
@@ -123,7 +147,7 @@ fn together(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     sum.report(context, clusters.count())
 }
 
-/// A cluster of a cooperative launch.
+/// A cluster that runs in turns with others.
 struct Member<'c> {
     index: u64,
     cluster: Cluster<'c>,

@@ -37,7 +37,7 @@ pub struct LaunchConfig {
     pub cluster: [u32; 3],
     /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API,
     /// `cuLaunchCooperativeKernel`): no more than the largest GPU holds. Otherwise a cluster may
-    /// end before the next begins.
+    /// end before the next begins, as each does under even seeds.
     pub cooperative: bool,
     /// Dynamic shared memory of a block in bytes.
     pub dynamic_shared_bytes: u32,
@@ -46,9 +46,10 @@ pub struct LaunchConfig {
     /// What is checked beyond bounds and alignment.
     pub checks: Checks,
     /// How many clusters run at a time, 256 at most; a cooperative launch has its own order for all
-    /// of them. 0 means as many as the host has cores, or one of a kernel in which that could
-    /// matter ([`Kernel::shares_memory`](crate::Kernel::shares_memory)), so that a launch is the
-    /// same each time for a seed. Another number makes the order of what different clusters do in
+    /// of them. 0 means as many as the host has cores. Of a kernel in which that could matter
+    /// ([`Kernel::shares_memory`](crate::Kernel::shares_memory)) it means one, or under odd seeds
+    /// several in turns that the seed picks, so that a launch is the same each time for a seed.
+    /// Another number makes the order of what different clusters do in
     /// global memory a matter of chance; everything within a cluster stays as the seed has it.
     pub host_threads: usize,
     /// The most instructions of threads that one cluster may run before it counts as not ending.

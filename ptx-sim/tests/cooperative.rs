@@ -66,6 +66,40 @@ fn blocks_of_another_launch_may_not() {
     );
 }
 
+/// The numbers that blocks take of a counter, by seed.
+fn tickets(seed: u64) -> Vec<u32> {
+    let text = MEET.replace("    setp.lt.u32 %p1, %r3, %r1;\n    @%p1 bra wait;\n", "");
+    let text = text.replace("    ld.acquire.gpu.global.u32 %r3, [%d1];\n", "");
+    let module = Module::load(&text).expect("it loads");
+    let mut memory = GlobalMemory::default();
+    let args = [4, 16 * 4].map(|bytes| Arg::Address(memory.allocate(bytes, false).expect("there is room")));
+    let Arg::Address(out) = args[1] else { unreachable!("it was made one") };
+    let config = LaunchConfig { grid: [16, 1, 1], seed, ..LaunchConfig::default() };
+    let report = launch(&module, &mut memory, "meet", &config, &args).expect("it starts");
+    assert!(report.findings.is_empty(), "seed {seed}: {:?}", report.findings);
+    let mut bytes = [0; 16 * 4];
+    memory.read(out, &mut bytes).expect("it is there");
+    bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
+#[test]
+fn seeds_pick_how_many_blocks_run_at_a_time() {
+    let in_order: Vec<u32> = (0..16).collect();
+    for seed in 0..16 {
+        let mut tickets = tickets(seed);
+        let is_in_order = tickets == in_order;
+        assert!(is_in_order || seed % 2 == 1, "seed {seed}: {tickets:?}");
+        tickets.sort_unstable();
+        assert_eq!(tickets, in_order, "seed {seed}");
+    }
+    assert!((0..16).any(|seed| tickets(seed) != in_order));
+    // Blocks that wait for later ones are found under all even seeds, though all may be there.
+    let found = (0..32).filter(|seed| !meet(4, false, *seed).0.findings.is_empty());
+    let found: Vec<u64> = found.collect();
+    assert!((0..32).step_by(2).all(|seed| found.contains(&seed)), "{found:?}");
+    assert!(found.len() < 32, "some seed has room for all");
+}
+
 #[test]
 fn more_blocks_than_a_gpu_holds_do_not_meet() {
     let module = Module::load(MEET).expect("it loads");

@@ -39,9 +39,9 @@ pub struct Launch {
     /// Picks what hardware is free to choose: the order of warps, when copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many clusters run at a time [default: one a core, or one at a time if the kernel shares
-    /// global memory between blocks, by atomic operations and the like: then what comes out would
-    /// be a matter of chance]
+    /// How many clusters run at a time [default: one a core, or one at a time or in turns, as the
+    /// seed has it, if the kernel shares global memory between blocks, by atomic operations and the
+    /// like: then what comes out would be a matter of chance]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
     /// The most blocks that the grid may have; each takes some microseconds

@@ -7,7 +7,7 @@ use super::{Issue, Lane};
 use crate::isa::float::{Exact, FloatOp, Mode};
 use crate::isa::{AccessOrder, Atomic, AtomicOp, AtomicVector, Memory, Reg, Space, WideAtomic};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, in_window};
-use crate::machine::{Pointer, Stop};
+use crate::machine::{Pointer, Stop, Width};
 use crate::report::FindingKind;
 
 /// One operation of a lane on one element.
@@ -55,7 +55,7 @@ impl Turn<'_, '_> {
             new
         };
         let actor = warp.actor(lane.index, lane.site);
-        let width = bytes as usize;
+        let width = if is_of_pairs(op) { Width::pair(bytes) } else { Width::scalar(bytes) };
         let old = match reads {
             true => self.machine.atomic(actor, pointer, width, order, &mut change)?,
             false => self.machine.reduction(actor, pointer, width, order, &mut change)?,
@@ -117,6 +117,23 @@ impl Turn<'_, '_> {
             warp.set(wide.d.upper(), lane.index, (old >> 64) as u64);
         }
         Ok(())
+    }
+}
+
+/// Whether it takes its bytes as a packed pair.
+fn is_of_pairs(op: AtomicOp) -> bool {
+    match op {
+        AtomicOp::AddFloat(_, _, pair) | AtomicOp::MinFloat(_, pair) | AtomicOp::MaxFloat(_, pair) => pair,
+        AtomicOp::Add(_)
+        | AtomicOp::Min(_)
+        | AtomicOp::Max(_)
+        | AtomicOp::And
+        | AtomicOp::Or
+        | AtomicOp::Xor
+        | AtomicOp::Exchange
+        | AtomicOp::CompareAndSwap
+        | AtomicOp::Inc
+        | AtomicOp::Dec => false,
     }
 }
 

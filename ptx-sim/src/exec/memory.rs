@@ -49,12 +49,12 @@ impl Turn<'_, '_> {
         debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
         let mut buffer = [0; WIDEST];
         let registers = &access.registers[..access.count as usize];
-        let used_whole = !registers.contains(&Reg::SINK);
+        let at_once = !registers.contains(&Reg::SINK) && !access.is_by_elements();
         for lane in issue.lanes() {
             let bytes = &mut buffer[..total];
             let address = addresses[lane.index as usize];
             // A vector is aligned as a whole, whatever of it is used.
-            if used_whole || !address.is_multiple_of(total as u64) {
+            if at_once || !address.is_multiple_of(total as u64) {
                 self.read(warp, lane, Location { memory, address, order }, bytes)?;
             } else {
                 // What nobody uses is not read.
@@ -92,8 +92,15 @@ impl Turn<'_, '_> {
             for (element, reg) in buffer[..total].chunks_exact_mut(size).zip(access.registers) {
                 element.copy_from_slice(&warp.get(self.context, reg, lane.index).to_le_bytes()[..size]);
             }
-            let address = addresses[lane.index as usize];
-            self.write(warp, lane, Location { memory, address, order }, &buffer[..total])?;
+            let (bytes, address) = (&buffer[..total], addresses[lane.index as usize]);
+            if !access.is_by_elements() || !address.is_multiple_of(total as u64) {
+                self.write(warp, lane, Location { memory, address, order }, bytes)?;
+                continue;
+            }
+            for (element, index) in bytes.chunks_exact(size).zip(0..) {
+                let address = address.wrapping_add(index * size as u64);
+                self.write(warp, lane, Location { memory, address, order }, element)?;
+            }
         }
         Ok(())
     }

@@ -109,6 +109,7 @@ mod mma;
 mod order;
 mod random;
 mod registers;
+mod sizes;
 mod timeline;
 mod types;
 
@@ -123,6 +124,7 @@ pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex,
 pub use memory::{GlobalFault, GlobalMemory};
 pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 pub(crate) use random::Random;
+pub use sizes::Width;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
     AccessOrder, Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence,

@@ -45,8 +45,8 @@ pub enum FindingKind {
     Deadlock,
     /// Two accesses, one of them a write, that nothing orders.
     Race,
-    /// Two strong accesses that nothing orders, of which the scope of one does not include the other
-    /// thread.
+    /// Two accesses that nothing orders because a scope does not include the other thread: both are
+    /// strong, or a release and its acquire would order them.
     ScopeTooNarrow,
     /// Strong operations of threads and reductions of copies on the same memory, in no order.
     MixedProxies,

@@ -61,10 +61,10 @@ fn fences_order_relaxed_accesses() {
     };
     fenced("gpu").clean().never(STALE).sometimes(&[&[], &[1, 1]]);
     // Both fences have to reach.
-    fenced("cta").found(Race);
+    fenced("cta").found(ScopeTooNarrow);
     let (wide, narrow) = ("fence.acq_rel.gpu;", "fence.acq_rel.cta;");
-    passing(Place::Apart, &format!("{narrow} {write}"), &format!("{read} {wide}")).found(Race);
-    passing(Place::Apart, &format!("{wide} {write}"), &format!("{read} {narrow}")).found(Race);
+    passing(Place::Apart, &format!("{narrow} {write}"), &format!("{read} {wide}")).found(ScopeTooNarrow);
+    passing(Place::Apart, &format!("{wide} {write}"), &format!("{read} {narrow}")).found(ScopeTooNarrow);
     passing(Place::Block, &format!("{narrow} {write}"), &format!("{read} {narrow}")).clean().never(STALE);
     // No fence at the reader, and one behind the write of the flag.
     passing(Place::Apart, &format!("{wide} {write}"), read).found(Race);
@@ -107,6 +107,66 @@ fn atomic_operations_continue_a_release() {
     let store =
         "ld.relaxed.gpu.global.u32 %a, [%y]; setp.eq.u32 %p2, %a, 1; @%p2 st.relaxed.gpu.global.u32 [%y], 2;";
     run(Place::Apart, &[writer, store, reader]).found(Race);
+}
+
+/// "Memory Synchronization": an acquire synchronises with a release if each scope includes the other
+/// thread, whoever has continued the release in between.
+#[test]
+fn an_acquire_reaches_each_thread_that_has_released_for_itself() {
+    let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";
+    // The second thread of a block releases to the same place, and then tells the first.
+    let own = "continue: atom.release.gpu.global.cas.b32 %a, [%y], 1, 2; setp.ne.u32 %p2, %a, 1; @%p2 bra continue;\n\
+               st.release.cta.global.u32 [%z], 1;";
+    let reader = |scope: &str| {
+        format!(
+            "wait: ld.acquire.cta.global.u32 %a, [%z]; setp.ne.u32 %p2, %a, 1; @%p2 bra wait;\n\
+             ld.acquire.{scope}.global.u32 %a, [%y]; ld.global.u32 %b, [%x];"
+        )
+    };
+    let outcomes = |scope: &str| run(Place::Pairs, &[writer, "", own, &reader(scope)]);
+    outcomes("gpu").clean().never(&[&[], &[], &[], &[2, 0]]).sometimes(&[&[], &[], &[], &[2, 1]]);
+    outcomes("cta").found(ScopeTooNarrow).always_found(ScopeTooNarrow);
+    // Within its block the narrow one is enough.
+    let own = own.replace("continue:", "st.global.u32 [%x+4], 1; continue:");
+    let reader = reader("cta").replace("[%x]", "[%x+4]");
+    run(Place::Pairs, &["atom.release.gpu.global.add.u32 %a, [%y], 1;", "", &own, &reader]).clean();
+}
+
+/// "Release and Acquire Patterns": a thread's own release goes on with its later strong writes of the
+/// place, and another thread's does not.
+#[test]
+fn a_store_hands_on_the_releases_of_its_own_thread_alone() {
+    let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";
+    let middle = |order: &str| {
+        format!(
+            "continue: atom.{order}.gpu.global.cas.b32 %a, [%y], 1, 2; setp.ne.u32 %p2, %a, 1; @%p2 bra continue;\n\
+             st.relaxed.gpu.global.u32 [%y], 3;"
+        )
+    };
+    let reader = "ld.acquire.gpu.global.u32 %a, [%y]; mov.u32 %b, 9; setp.eq.u32 %p2, %a, 3; @%p2 ld.global.u32 %b, [%x];";
+    let three = |order: &str| run(Place::Apart, &[writer, &middle(order), reader]);
+    three("acq_rel").clean().never(&[&[], &[], &[3, 0]]).sometimes(&[&[], &[], &[3, 1]]);
+    for order in ["relaxed", "acquire", "release"] {
+        three(order).found(Race);
+    }
+}
+
+#[test]
+fn an_own_release_goes_on_behind_another_store() {
+    let wait = |value: u32, name: &str| {
+        format!("{name}: ld.relaxed.gpu.global.u32 %a, [%y]; setp.ne.u32 %p2, %a, {value}; @%p2 bra {name};")
+    };
+    let writer = |order: &str| {
+        format!(
+            "st.global.u32 [%x], 1; st.{order}.gpu.global.u32 [%y], 1; {} atom.relaxed.gpu.global.add.u32 %a, [%y], 1;",
+            wait(2, "back")
+        )
+    };
+    let other = format!("{} st.relaxed.gpu.global.u32 [%y], 2;", wait(1, "there"));
+    let reader = "ld.acquire.gpu.global.u32 %a, [%y]; mov.u32 %b, 9; setp.eq.u32 %p2, %a, 3; @%p2 ld.global.u32 %b, [%x];";
+    let three = |order: &str| run(Place::Apart, &[&writer(order), &other, reader]);
+    three("release").clean().never(&[&[], &[], &[3, 0]]).sometimes(&[&[], &[], &[3, 1]]);
+    three("relaxed").found(Race);
 }
 
 #[test]

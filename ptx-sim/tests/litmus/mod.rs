@@ -22,6 +22,8 @@ pub(crate) enum Place {
     Cluster,
     /// In warps of one block.
     Block,
+    /// In clusters of a block each, of which each has two of them.
+    Pairs,
 }
 
 /// What came of a program under all seeds.
@@ -49,7 +51,7 @@ pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcom
          .shared .align 16 .b8 tile[16]; .shared .align 8 .b64 bar;\n\
          ld.param.u64 %x, [memory]; add.u64 %y, %x, 256; add.u64 %z, %x, 512; ld.param.u64 %d1, [out];\n\
          mov.u32 %a, 0; mov.u32 %b, 0; mov.u32 %c, 0; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; and.b32 %r3, %r2, 31; setp.ne.u32 %p1, %r3, 0; @%p1 ret; shr.u32 %r2, %r2, 5;\n\
-         add.u32 %r1, %r1, %r2; mul.wide.u32 %d2, %r1, 16; add.u64 %d1, %d1, %d2;\n",
+         mov.u32 %r3, %ntid.x; add.u32 %r3, %r3, 31; shr.u32 %r3, %r3, 5; mad.lo.u32 %r1, %r1, %r3, %r2; mul.wide.u32 %d2, %r1, 16; add.u64 %d1, %d1, %d2;\n",
     );
     for number in 0..count {
         text += &format!("setp.eq.u32 %p1, %r1, {number}; @%p1 bra T{number};\n");
@@ -69,6 +71,7 @@ pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcom
             Place::Apart => (count, 1, 1),
             Place::Cluster => (count, 1, count),
             Place::Block => (1, 32 * (count - 1) + 1, 1),
+            Place::Pairs => (count.div_ceil(2), 33, 1),
         };
         let config = LaunchConfig {
             grid: [grid, 1, 1],

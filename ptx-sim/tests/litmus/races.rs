@@ -44,6 +44,74 @@ fn atomic_operations_of_a_block_count_within_it() {
     run(Place::Apart, &[&add("gpu"), "st.global.u32 [%x], 5;"]).always_found(Race);
 }
 
+/// Behind the last store there may be one that a narrow scope leaves out.
+#[test]
+fn a_narrow_scope_leaves_out_whoever_has_stored_before() {
+    let own = "continue: atom.relaxed.gpu.global.cas.b32 %a, [%y], 1, 2; setp.ne.u32 %p2, %a, 1; @%p2 bra continue;\n\
+               st.relaxed.cta.global.u32 [%z], 1;";
+    let reader = |scope: &str| {
+        format!(
+            "wait: ld.relaxed.cta.global.u32 %a, [%z]; setp.ne.u32 %p2, %a, 1; @%p2 bra wait;\n\
+             ld.relaxed.{scope}.global.u32 %b, [%y];"
+        )
+    };
+    let add = "atom.relaxed.gpu.global.add.u32 %a, [%y], 1;";
+    run(Place::Pairs, &[add, "", own, &reader("gpu")]).clean();
+    run(Place::Pairs, &[add, "", own, &reader("cta")]).found(ScopeTooNarrow).always_found(ScopeTooNarrow);
+}
+
+/// PTX ISA, "Limitations on Mixed-size Data-races".
+#[test]
+fn strong_accesses_of_two_sizes_race() {
+    let store = "mov.u64 %d3, 5; st.relaxed.gpu.global.u64 [%x], %d3;";
+    for place in [Place::Apart, Place::Cluster, Place::Block] {
+        let mixed = run(place, &[store, "ld.relaxed.gpu.global.u32 %a, [%x+4];"]);
+        mixed.found(Race).always_found(Race);
+        assert!(mixed.text.contains("strong operations of 8 and of 4 bytes in no order"), "{}", mixed.text);
+        for other in ["red.relaxed.gpu.global.add.u32 [%x], 1;", "st.relaxed.gpu.global.u32 [%x], 5;"] {
+            run(place, &[store, other]).found(Race).always_found(Race);
+        }
+        run(place, &[store, "ld.relaxed.gpu.global.u64 %d3, [%x];"]).clean();
+        // In order they are no race.
+        let first = format!("{store} st.release.gpu.global.u32 [%y], 1;");
+        let second = "wait: ld.acquire.gpu.global.u32 %b, [%y]; setp.eq.u32 %p2, %b, 0; @%p2 bra wait;\n\
+                      ld.relaxed.gpu.global.u32 %a, [%x]; atom.relaxed.gpu.global.add.u32 %c, [%x], 1;";
+        run(place, &[&first, second]).clean().sometimes(&[&[], &[5, 1, 5]]);
+    }
+}
+
+/// "Vector Data-types" and "Packed Data-types": as many scalars as there are elements.
+#[test]
+fn elements_of_strong_vectors_have_sizes_of_their_own() {
+    let store = "mov.u32 %r3, 1; st.relaxed.gpu.global.v2.u32 [%x], {%r3, %r3};";
+    run(Place::Apart, &[store, "ld.relaxed.gpu.global.u32 %a, [%x+4];"]).clean();
+    run(Place::Apart, &[store, "ld.relaxed.gpu.global.v2.u32 {%a, %b}, [%x];"])
+        .clean()
+        .sometimes(&[&[], &[0, 1]])
+        .sometimes(&[&[], &[1, 1]]);
+    run(Place::Apart, &[store, "ld.relaxed.gpu.global.u64 %d3, [%x];"]).always_found(Race);
+    let add = "mov.b32 %r3, 0; red.relaxed.gpu.global.add.noftz.f16x2 [%x], %r3;";
+    let half = "{ .reg .b16 %h1; mov.b16 %h1, 0; red.relaxed.gpu.global.add.noftz.f16 [%x+2], %h1; }";
+    run(Place::Apart, &[add, half]).clean();
+    run(Place::Apart, &[add, "ld.relaxed.gpu.global.u32 %a, [%x];"]).clean();
+    run(Place::Apart, &[add, "ld.relaxed.gpu.global.u64 %d3, [%x];"]).always_found(Race);
+}
+
+#[test]
+fn so_do_they_in_shared_memory() {
+    let store = "mov.u64 %d3, 5; st.relaxed.cta.shared.u64 [tile], %d3;";
+    let mixed = run(Place::Block, &[store, "st.relaxed.cta.shared.u32 [tile+4], 0;"]);
+    mixed.found(Race).always_found(Race);
+    assert!(mixed.text.contains("strong operations of 8 and of 4 bytes in no order"), "{}", mixed.text);
+    let same = "mov.u64 %d3, 6; st.relaxed.cta.shared.u64 [tile], %d3; atom.relaxed.cta.shared.add.u64 %d3, [tile], %d3;";
+    run(Place::Block, &[store, same]).clean();
+    let order = "atom.release.cta.shared.add.u64 %d3, [tile], %d3;";
+    let first = format!("{store} {order} st.release.cta.global.u32 [%y], 1;");
+    let second = "wait: ld.acquire.cta.global.u32 %b, [%y]; setp.eq.u32 %p2, %b, 0; @%p2 bra wait;\n\
+                  ld.relaxed.cta.shared.u32 %a, [tile];";
+    run(Place::Block, &[&first, second]).clean().sometimes(&[&[], &[10]]);
+}
+
 /// PTX ISA, "Causality Order": a write that a read observes comes before what follows the read, as
 /// far as accesses to the same address are concerned.
 #[test]
@@ -65,6 +133,21 @@ fn a_thread_may_write_weakly_what_it_has_read_strongly() {
     run(Place::Apart, &["st.relaxed.gpu.global.u32 [%x], 1;", &reset("relaxed", "cta")]).always_found(Race);
     let then = "ld.relaxed.gpu.global.u32 %a, [%x]; setp.eq.u32 %p2, %a, 1; @%p2 ld.global.u32 %b, [%y];";
     run(Place::Apart, &["st.global.u32 [%y], 1; st.relaxed.gpu.global.u32 [%x], 1;", then]).found(Race);
+}
+
+/// A vector consists of scalars (PTX ISA, "Vector Data-types"), each with a write of its own.
+#[test]
+fn a_thread_may_write_a_vector_whose_elements_it_has_read() {
+    let set = "st.relaxed.gpu.global.u32 [%x], 1; st.relaxed.gpu.global.u32 [%x+4], 1;";
+    let wait = |at: &str, name: &str| {
+        format!("{name}: ld.relaxed.gpu.global.u32 %a, [{at}]; setp.ne.u32 %p2, %a, 1; @%p2 bra {name};")
+    };
+    let (first, second) = (wait("%x", "first"), wait("%x+4", "second"));
+    let reset = "st.global.v2.u32 [%x], {%b, %b};";
+    run(Place::Apart, &[set, &format!("{first} {second} {reset}")]).clean();
+    for wait in [first, second] {
+        run(Place::Apart, &[set, &format!("{wait} {reset}")]).found(Race);
+    }
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         address,
         registers,
         extend,
+        is_scalar: count == 1,
     })))
 }
 
@@ -216,6 +217,7 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         address,
         registers,
         extend: None,
+        is_scalar: count == 1,
     })))
 }
 

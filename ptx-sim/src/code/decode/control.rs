@@ -164,6 +164,7 @@ fn in_local(d: &mut Decoder<'_, '_, '_>, Slot { offset, bytes }: Slot, reg: Reg)
         address,
         registers,
         extend: None,
+        is_scalar: true,
     }
 }
 

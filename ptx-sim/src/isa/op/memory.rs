@@ -37,12 +37,20 @@ pub(crate) struct Access {
     pub(crate) registers: [Reg; 8],
     /// A load's sign extension: bits of the type and of the register.
     pub(crate) extend: Option<(u32, u32)>,
+    /// Whether all of it is one scalar, as of `.b128`.
+    pub(crate) is_scalar: bool,
 }
 
 impl Access {
     /// All bytes, of a vector too.
     pub(crate) fn total_bytes(&self) -> u32 {
         self.bytes * self.count
+    }
+
+    /// Whether each element is an access of its own, as those of strong vectors are (PTX ISA, "Vector
+    /// Data-types"). Of weak ones it makes no difference.
+    pub(crate) fn is_by_elements(&self) -> bool {
+        self.count > 1 && !self.is_scalar && self.order.order.is_strong()
     }
 }
 

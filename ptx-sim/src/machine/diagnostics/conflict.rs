@@ -3,6 +3,7 @@
 use tma_model::sync::{Epoch, Hazard};
 
 use crate::machine::Machine;
+use crate::machine::global::mixed_sizes;
 use crate::machine::index::{BlockRank, OperationId, ThreadId};
 use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedPlace};
 use crate::machine::types::Action;
@@ -85,6 +86,11 @@ impl Machine {
                 return Finding::new(FindingKind::Uninitialised, message).with(log.party(action));
             }
         };
+        if let Some(bytes) = conflict.mixed {
+            let other = log.actor_at(self.shape.thread(conflict.other).unwrap_or(action.who), conflict.line);
+            let finding = mixed_sizes(&place, bytes).with(log.party(action));
+            return finding.with(log.party(other.does("changed it")));
+        }
         let earlier = match conflict.other.component() {
             OPAQUE => Earlier::Mbarrier,
             _ if self.shape.thread(conflict.other).is_some() => Earlier::Thread,

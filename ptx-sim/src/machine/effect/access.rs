@@ -4,8 +4,9 @@ use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
-use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Rule, Strong};
-use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace};
+use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Strong};
+use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, ThreadAccess};
+use crate::machine::sizes::Sizes;
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
@@ -14,8 +15,8 @@ const READS: &str = "reads";
 const WRITES: &str = "writes";
 
 impl Machine {
-    /// Reads `out.len()` bytes. Vectors are read at once: their address is a multiple of all their
-    /// bytes.
+    /// Reads `out.len()` bytes. Weak vectors are read at once, since their address is a multiple of
+    /// all their bytes; of strong ones each element is an access of its own.
     ///
     /// # Errors
     ///
@@ -30,12 +31,13 @@ impl Machine {
     ) -> Result<(), Stop> {
         let AccessOrder { order, scope } = order.into();
         let len = out.len() as u32;
+        let sizes = sizes_of(order, len);
         let place = self.place_of(&actor, READS, pointer, Extent::natural(len))?;
         match place {
             Place::Global(address) => {
                 self.load_global(actor.does(READS), address, out)?;
                 if !self.memory.accesses.is_off() {
-                    let manner = Manner::generic(AccessKind::Read, scope);
+                    let manner = Manner::generic(AccessKind::Read, scope).of(sizes);
                     if let Some(strong) = self.strong(actor, address, order, manner) {
                         self.load_strongly(actor, strong, out);
                         return Ok(());
@@ -43,15 +45,14 @@ impl Machine {
                     self.access_global(actor.does(READS), address, len, manner, &[]);
                 }
             }
-            Place::Shared(place @ SharedPlace { rank, at }) => {
+            Place::Shared(SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
-                    let view = self.order.view(actor.who);
+                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(who), line, sizes };
+                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    let found = shadow.read(at, len, view, actor.site.ptx_line, order.is_strong());
-                    if let Some(conflict) = found
-                        && !self.order.has_observed(actor.who, conflict.other, place)
-                    {
+                    if let Some(conflict) = shadow.read(at, len, access, &is_observed) {
                         self.conflict(actor.does(READS), Act::Read, rank, conflict);
                     }
                 }
@@ -59,7 +60,7 @@ impl Machine {
             }
         }
         if order != Order::Weak && self.order.is_checked() {
-            self.order.strong_read(actor.who, place, order);
+            self.order.strong_read(actor.who, place, order, sizes);
         }
         Ok(())
     }
@@ -79,8 +80,9 @@ impl Machine {
     ) -> Result<(), Stop> {
         let AccessOrder { order, scope } = order.into();
         let len = bytes.len() as u32;
+        let sizes = sizes_of(order, len);
         let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
-        let manner = Manner::generic(AccessKind::Write, scope);
+        let manner = Manner::generic(AccessKind::Write, scope).of(sizes);
         if let Place::Global(address) = place
             && let Some(strong) = self.strong(actor, address, order, manner)
         {
@@ -102,17 +104,18 @@ impl Machine {
             Place::Shared(place @ SharedPlace { rank, at }) => {
                 if self.order.is_checked() {
                     self.visit(&actor, rank);
-                    let view = self.order.view(actor.who);
+                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(who), line, sizes };
+                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    let found = shadow.write(at, len, view, actor.site.ptx_line, order.is_strong());
+                    let found = shadow.write(at, len, access, &is_observed);
                     if let Some(conflict) = found
                         && !self.is_repeated(place, bytes, conflict)
-                        && !self.order.has_observed(actor.who, conflict.other, place)
                     {
                         self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
                     }
                     if order.is_strong() {
-                        self.order.wrote_strongly(actor.who, place);
+                        self.order.wrote_strongly(actor.who, place, sizes);
                     }
                 }
                 copy(self.memory.shared[rank].bytes_mut(at, bytes.len()), bytes);
@@ -127,6 +130,7 @@ impl Machine {
     #[cold]
     fn is_repeated(&self, place: SharedPlace, bytes: &[u8], conflict: Conflict) -> bool {
         conflict.other_writes
+            && conflict.mixed.is_none()
             && self.shape.thread(conflict.other).is_some()
             && self.memory.shared[place.rank].from(place.at).starts_with(bytes)
     }
@@ -185,16 +189,15 @@ impl Machine {
     #[inline]
     pub(super) fn strong(&self, actor: Actor, address: u64, order: Order, manner: Manner) -> Option<Strong> {
         let scope = manner.scope?;
-        let line = actor.site.ptx_line;
-        self.memory.accesses.is_shared().then_some(Strong { who: actor.who, line, address, order, scope })
+        let (who, line, sizes) = (actor.who, actor.site.ptx_line, manner.sizes);
+        self.memory.accesses.is_shared().then_some(Strong { who, line, address, order, scope, sizes })
     }
 
     fn load_strongly(&mut self, actor: Actor, strong: Strong, out: &mut [u8]) {
         let (memory, order) = (&mut self.memory, &mut self.order);
         let found = memory.accesses.load(strong, out, &memory.global, order);
         if let Some(conflict) = found {
-            let manner = Manner::generic(AccessKind::Read, Some(strong.scope));
-            self.global_conflict(actor.does(READS), manner, conflict);
+            self.global_conflict(actor.does(READS), strong.manner(AccessKind::Read), conflict);
         }
     }
 
@@ -206,8 +209,7 @@ impl Machine {
         if let Some(conflict) = found
             && !self.writes_the_same(address, bytes, conflict)
         {
-            let manner = Manner::generic(AccessKind::Write, Some(strong.scope));
-            self.global_conflict(actor.does(WRITES), manner, conflict);
+            self.global_conflict(actor.does(WRITES), strong.manner(AccessKind::Write), conflict);
         }
         let written = self.memory.global.write(address, bytes);
         written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
@@ -216,8 +218,7 @@ impl Machine {
     /// As [`is_repeated`](Self::is_repeated), in global memory.
     #[cold]
     fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
-        if bytes.is_empty() || conflict.rule != Rule::Race || conflict.other.manner.kind != AccessKind::Write
-        {
+        if bytes.is_empty() || !conflict.rule.is_race() || conflict.other.manner.kind != AccessKind::Write {
             return false;
         }
         self.memory.accesses.has_bytes(address, bytes).unwrap_or_else(|| {
@@ -225,6 +226,12 @@ impl Machine {
             self.memory.global.read(address, &mut there).is_ok() && there == bytes
         })
     }
+}
+
+/// The sizes of a load or store of one element.
+#[inline]
+fn sizes_of(order: Order, bytes: u32) -> Sizes {
+    if order.is_strong() { Sizes::of(bytes) } else { Sizes::WEAK }
 }
 
 /// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth

@@ -6,7 +6,6 @@ use tma_model::sync::AccessKind;
 use crate::machine::Machine;
 use crate::machine::engine::counters::CopyKind;
 use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Source, Unit, Units};
-use crate::machine::global::Rule;
 use crate::machine::types::Actor;
 
 impl Machine {
@@ -57,7 +56,7 @@ impl Machine {
             let read = self.memory.global.read(start, &mut there);
             read.is_ok() && shared.bytes(unit.shared + from, there.len()) == there
         };
-        both_write && conflict.rule == Rule::Race && op.units.some(0..op.units.len()).all(is_there)
+        both_write && conflict.rule.is_race() && op.units.some(0..op.units.len()).all(is_there)
     }
 
     #[cold]

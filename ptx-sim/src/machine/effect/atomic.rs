@@ -8,7 +8,8 @@ use crate::machine::Machine;
 use crate::machine::diagnostics::Act;
 use crate::machine::global::{Change, Manner};
 use crate::machine::index::BlockRank;
-use crate::machine::memory::{Extent, Place, SharedPlace};
+use crate::machine::memory::{Conflict, Extent, Place, SharedPlace, ThreadAccess};
+use crate::machine::sizes::Width;
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::Stop;
 
@@ -25,8 +26,8 @@ struct Manners {
 const WIDE: u32 = 16;
 
 impl Machine {
-    /// Changes `width` bytes (2, 4 or 8) at once: `change` gets what they were, which is also the
-    /// answer, and gives what they are to be.
+    /// Changes bytes (2, 4 or 8) at once: `change` gets what they were, which is also the answer,
+    /// and gives what they are to be.
     ///
     /// # Errors
     ///
@@ -35,7 +36,7 @@ impl Machine {
         &mut self,
         actor: Actor,
         pointer: Pointer,
-        width: usize,
+        width: Width,
         order: impl Into<AccessOrder>,
         change: &mut dyn FnMut(u64) -> u64,
     ) -> Result<u64, Stop> {
@@ -51,7 +52,7 @@ impl Machine {
         &mut self,
         actor: Actor,
         pointer: Pointer,
-        width: usize,
+        width: Width,
         order: impl Into<AccessOrder>,
         change: &mut dyn FnMut(u64) -> u64,
     ) -> Result<u64, Stop> {
@@ -62,19 +63,19 @@ impl Machine {
         &mut self,
         actor: Actor,
         pointer: Pointer,
-        width: usize,
+        width: Width,
         manners: Manners,
         change: &mut dyn FnMut(u64) -> u64,
     ) -> Result<u64, Stop> {
         let action = actor.does(CHANGES);
-        let len = width as u32;
-        match self.place_atomic(action, pointer, len, manners.order.order)? {
+        let len = width.bytes;
+        match self.place_atomic(action, pointer, width, manners.order.order)? {
             Place::Global(address) => {
                 let global = Arc::clone(&self.memory.global);
                 let mut updated = Ok(0);
-                self.update_global(actor, address, len, manners, &mut || {
+                self.update_global(actor, address, width, manners, &mut || {
                     let mut value = [0; WIDE as usize];
-                    updated = global.update(address, width, &mut |old| {
+                    updated = global.update(address, len as usize, &mut |old| {
                         let new = change(old);
                         value[..8].copy_from_slice(&new.to_le_bytes());
                         new
@@ -84,9 +85,9 @@ impl Machine {
                 updated.map_err(|fault| self.global_fault(action, address, len, fault))
             }
             Place::Shared(place) => {
-                let bytes = self.change_shared(action, place, len);
+                let bytes = self.change_shared(action, place, width);
                 let mut wide = [0; 8];
-                let width = width.min(wide.len());
+                let width = (len as usize).min(wide.len());
                 wide[..width].copy_from_slice(&bytes[..width]);
                 let old = u64::from_le_bytes(wide);
                 bytes[..width].copy_from_slice(&change(old).to_le_bytes()[..width]);
@@ -110,11 +111,12 @@ impl Machine {
     ) -> Result<u128, Stop> {
         let action = actor.does(CHANGES);
         let manners = Manners { order: order.into(), reads: true };
-        match self.place_atomic(action, pointer, WIDE, manners.order.order)? {
+        let width = Width::scalar(WIDE);
+        match self.place_atomic(action, pointer, width, manners.order.order)? {
             Place::Global(address) => {
                 let global = Arc::clone(&self.memory.global);
                 let mut updated = Ok(0);
-                self.update_global(actor, address, WIDE, manners, &mut || {
+                self.update_global(actor, address, width, manners, &mut || {
                     let mut value = [0; WIDE as usize];
                     updated = global.update_wide(address, &mut |old| {
                         let new = change(old);
@@ -126,7 +128,7 @@ impl Machine {
                 updated.map_err(|fault| self.global_fault(action, address, WIDE, fault))
             }
             Place::Shared(place) => {
-                let bytes = self.change_shared(action, place, WIDE);
+                let bytes = self.change_shared(action, place, width);
                 let mut wide = [0; WIDE as usize];
                 wide.copy_from_slice(bytes);
                 let old = u128::from_le_bytes(wide);
@@ -140,17 +142,17 @@ impl Machine {
         &mut self,
         action: Action,
         pointer: Pointer,
-        len: u32,
+        width: Width,
         order: Order,
     ) -> Result<Place, Stop> {
-        let place = self.place(action, pointer, Extent::natural(len))?;
+        let place = self.place(action, pointer, Extent::natural(width.bytes))?;
         let is_kept_with_others = match place {
             Place::Global(_) => self.memory.accesses.is_shared(),
             Place::Shared(_) => false,
         };
         if self.order.is_checked() && !is_kept_with_others {
             let order = if order == Order::Weak { Order::Relaxed } else { order };
-            self.order.strong_update(action.who, place, order);
+            self.order.strong_update(action.who, place, order, width.sizes);
         }
         Ok(place)
     }
@@ -160,13 +162,15 @@ impl Machine {
         &mut self,
         actor: Actor,
         address: u64,
-        len: u32,
+        width: Width,
         manners: Manners,
         update: &mut dyn FnMut() -> [u8; WIDE as usize],
     ) {
+        let len = width.bytes;
         self.wrote_global(actor, address, len);
         let AccessOrder { order, scope } = manners.order;
-        let manner = Manner::generic(AccessKind::Write, Some(scope.unwrap_or(MemoryScope::Device)));
+        let scope = Some(scope.unwrap_or(MemoryScope::Device));
+        let manner = Manner::generic(AccessKind::Write, scope).of(width.sizes);
         let Some(strong) = self.strong(actor, address, order, manner) else {
             update();
             if !self.memory.accesses.is_off() {
@@ -183,18 +187,20 @@ impl Machine {
     }
 
     /// The bytes of shared memory that an atomic operation changes.
-    fn change_shared(&mut self, action: Action, place: SharedPlace, len: u32) -> &mut [u8] {
+    fn change_shared(&mut self, action: Action, place: SharedPlace, width: Width) -> &mut [u8] {
         let SharedPlace { rank, at } = place;
+        let Width { bytes: len, sizes } = width;
         if self.order.is_checked() {
             self.visit(&Actor { who: action.who, site: action.site }, rank);
             let (view, line) = (self.order.view(action.who), action.site.ptx_line);
-            let found = self.memory.shared[rank].shadow.change(at, len, view, line);
-            if let Some(conflict) = found
-                && !self.order.has_observed(action.who, conflict.other, place)
-            {
+            let access = ThreadAccess { view, line, sizes };
+            let (who, order) = (action.who, &self.order);
+            let is_observed = |conflict: &Conflict| order.has_observed(who, rank, conflict);
+            let found = self.memory.shared[rank].shadow.change(at, len, access, &is_observed);
+            if let Some(conflict) = found {
                 self.conflict(action, Act::Write, rank, conflict);
             }
-            self.order.wrote_strongly(action.who, place);
+            self.order.wrote_strongly(action.who, place, sizes);
         }
         self.memory.shared[rank].bytes_mut(at, len as usize)
     }

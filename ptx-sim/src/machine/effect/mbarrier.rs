@@ -7,7 +7,8 @@ use crate::machine::Machine;
 use crate::machine::barrier::{BYTES, Mbarrier, MbarrierRefusal, Passed};
 use crate::machine::diagnostics::Act;
 use crate::machine::index::ThreadId;
-use crate::machine::memory::{Extent, SharedPlace};
+use crate::machine::memory::{Extent, SharedPlace, ThreadAccess};
+use crate::machine::sizes::Sizes;
 use crate::machine::types::{Action, Actor, Arrive, PhaseWait, Pointer, Space, TryWait};
 use crate::report::{Finding, FindingKind, Stop};
 
@@ -42,7 +43,8 @@ impl Machine {
                 Some(old) => self.initialised_again(action, place, old.init),
                 None => {
                     let shadow = &mut self.memory.shared[rank].shadow;
-                    if let Some(conflict) = shadow.write(at, BYTES, view, line, false) {
+                    let access = ThreadAccess { view, line, sizes: Sizes::WEAK };
+                    if let Some(conflict) = shadow.write(at, BYTES, access, &|_| false) {
                         self.conflict(action, Act::Write, rank, conflict);
                     }
                 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use tma_model::sync::MemoryScope;
 
-use super::foreign::{Foreign, Observer};
-use super::mark::{Author, GlobalAccess};
+use super::foreign::Observer;
+use super::mark::{Author, GlobalAccess, Rule, unordered};
+use super::release::{Release, Released};
 use crate::machine::random::Random;
 
 /// The most stores that are kept of a place. Of older ones no load sees any more, which hardware
@@ -22,66 +23,16 @@ const MOST_STALE: u8 = 8;
 /// The most bytes of a place.
 pub(super) const WIDEST: usize = 16;
 
-/// A release that a store makes or hands on.
-#[derive(Clone, Debug)]
-pub(super) struct Release {
-    /// The scope of the release, or of the fence before the store.
-    scope: MemoryScope,
-    /// Who released; none of several threads, of which each scope includes the whole device.
-    by: Option<Author>,
-    pub(super) knows: Arc<Foreign>,
-}
-
-impl Release {
-    pub(super) fn new(scope: MemoryScope, by: Author, knows: Foreign) -> Self {
-        Self { scope, by: Some(by), knows: Arc::new(knows) }
-    }
-
-    /// Whether an acquire of this scope by `who` synchronises with it.
-    pub(super) fn reaches(&self, who: Author, scope: MemoryScope, threads: u32) -> bool {
-        self.by.is_none_or(|by| by.reaches(self.scope, who, threads) && who.reaches(scope, by, threads))
-    }
-}
-
-/// All that was released with a store. Shared by those that have it.
-pub(super) type Released = Arc<Vec<Release>>;
-
-/// Adds a release to others, those at the scope of the device in one.
-pub(super) fn add_release(released: &mut Released, release: Release) {
-    let is_wide = |release: &Release| release.scope >= MemoryScope::Device;
-    let alike = |known: &Release| match (is_wide(known), is_wide(&release)) {
-        (true, true) => true,
-        (false, false) => known.scope == release.scope && known.by == release.by,
-        (true, false) | (false, true) => false,
-    };
-    let is_known = |known: &Release| {
-        alike(known) && (known.by.is_none() || known.by == release.by) && known.knows.covers(&release.knows)
-    };
-    if released.iter().any(is_known) {
-        return;
-    }
-    let list = Arc::make_mut(released);
-    match list.iter_mut().find(|known| alike(known)) {
-        Some(known) => {
-            let mut all = Foreign::clone(&known.knows);
-            if all.join(&release.knows) {
-                known.knows = Arc::new(all);
-            }
-            if known.by != release.by {
-                known.by = None;
-            }
-        }
-        None => list.push(release),
-    }
-}
-
 /// A store to a place.
 #[derive(Debug)]
 struct Store {
     value: [u8; WIDEST],
     /// Who made it; of the first one of a history nobody, and it counts as seen by all.
     mark: Option<GlobalAccess>,
+    /// The releases of which it is in the release sequence.
     released: Released,
+    /// Those that its thread has made by operations on this place, it included.
+    own: Vec<Release>,
     /// The first read of each thread that saw it.
     readers: Vec<GlobalAccess>,
 }
@@ -91,6 +42,8 @@ struct Store {
 pub(super) struct History {
     pub(super) bytes: u32,
     stores: VecDeque<Store>,
+    /// Whether the scope of one of them may leave out a block.
+    has_narrow: bool,
     /// How often in a row a thread has seen an old one.
     stale: HashMap<Author, u8>,
 }
@@ -110,6 +63,12 @@ fn are_morally_strong(access: &GlobalAccess, author: Author, scope: MemoryScope,
     access.manner.scope.is_some_and(reach)
 }
 
+/// Whether a store happens before, or a read that saw it does.
+fn is_known(store: &Store, observer: &Observer<'_>) -> bool {
+    store.mark.as_ref().is_some_and(|mark| observer.follows(mark))
+        || store.readers.iter().any(|reader| observer.follows(reader))
+}
+
 /// The releases that an access synchronises with: nothing of a store that it is not morally strong with.
 fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
     match &store.mark {
@@ -121,8 +80,30 @@ fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> 
 impl History {
     /// Of a place that holds `value`.
     pub(super) fn new(bytes: u32, value: [u8; WIDEST]) -> Self {
-        let first = Store { value, mark: None, released: Released::default(), readers: Vec::new() };
-        Self { bytes, stores: VecDeque::from([first]), stale: HashMap::new() }
+        let (released, own, readers) = (Released::default(), Vec::new(), Vec::new());
+        let first = Store { value, mark: None, released, own, readers };
+        Self { bytes, stores: VecDeque::from([first]), has_narrow: false, stale: HashMap::new() }
+    }
+
+    /// A store in no order with this access of which one scope leaves out the other thread. The last
+    /// one is compared as all accesses are; behind it there may be others that it is strong for.
+    pub(super) fn unreached(
+        &self,
+        mark: &GlobalAccess,
+        observer: &Observer<'_>,
+        threads: u32,
+    ) -> Option<GlobalAccess> {
+        let is_wide = mark.manner.scope.is_none_or(|scope| scope >= MemoryScope::Device);
+        if is_wide && !self.has_narrow {
+            return None;
+        }
+        let newer = self.stores.iter().rev().take_while(|store| !is_known(store, observer));
+        let mut marks = newer.filter_map(|store| store.mark.as_ref());
+        let is_broken = |store: &&GlobalAccess| {
+            unordered(store, mark, threads) == Some(Rule::ScopeTooNarrow)
+                && !self.is_observed(store, observer, threads)
+        };
+        marks.find(is_broken).copied()
     }
 
     /// A strong load.
@@ -134,11 +115,7 @@ impl History {
         threads: u32,
         random: &mut Random,
     ) -> Option<Seen> {
-        let is_known = |store: &Store| {
-            store.mark.as_ref().is_some_and(|mark| observer.follows(mark))
-                || store.readers.iter().any(|reader| observer.follows(reader))
-        };
-        let oldest = self.stores.iter().rposition(is_known).unwrap_or(0);
+        let oldest = self.stores.iter().rposition(|store| is_known(store, observer)).unwrap_or(0);
         let newest = self.stores.len().checked_sub(1)?;
         let author = mark.author;
         let stale = self.stale.get(&author).copied().unwrap_or(0);
@@ -179,23 +156,27 @@ impl History {
         self.stores.back().map(|store| observed(store, author, scope, threads)).unwrap_or_default()
     }
 
-    /// All that was released with the newest store, whoever looks.
-    pub(super) fn all_released(&self) -> Released {
-        self.stores.back().map(|store| Arc::clone(&store.released)).unwrap_or_default()
-    }
-
-    /// The releases of the last store of this thread: its release pattern goes on with each
-    /// strong store that it makes here.
-    pub(super) fn own_released(&self, author: Author) -> Released {
+    /// The releases that a thread has made by operations on this place: a release pattern goes on
+    /// with each strong write that the thread makes here (PTX ISA, "Release and Acquire Patterns").
+    /// What others had released with a store that it has replaced is not among them.
+    pub(super) fn own_releases(&self, author: Author) -> Vec<Release> {
         let own = |store: &&Store| store.mark.as_ref().is_some_and(|mark| mark.author == author);
-        self.stores.iter().rev().find(own).map(|store| Arc::clone(&store.released)).unwrap_or_default()
+        self.stores.iter().rev().find(own).map(|store| store.own.clone()).unwrap_or_default()
     }
 
-    /// A strong store, or what an atomic operation writes.
-    pub(super) fn store(&mut self, mark: GlobalAccess, value: [u8; WIDEST], released: Released) {
+    /// A strong store, or what an atomic operation writes, with the releases that it hands on and
+    /// those of its own thread.
+    pub(super) fn store(
+        &mut self,
+        mark: GlobalAccess,
+        value: [u8; WIDEST],
+        released: Released,
+        own: Vec<Release>,
+    ) {
         if self.stores.len() == MOST_STORES {
             self.stores.pop_front();
         }
-        self.stores.push_back(Store { value, mark: Some(mark), released, readers: Vec::new() });
+        self.has_narrow |= mark.manner.scope.is_some_and(|scope| scope < MemoryScope::Device);
+        self.stores.push_back(Store { value, mark: Some(mark), released, own, readers: Vec::new() });
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Source: PTX ISA, "Morally strong operations", "Race", "Proxies". Two accesses that overlap, at
 //! least one of them a write, have to be ordered, unless both are strong, each has a scope that
-//! includes the other's thread, and both go through one proxy.
+//! includes the other's thread, both go through one proxy, and they overlap completely.
 
 use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy};
+
+use crate::machine::sizes::Sizes;
 
 /// How an access is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +15,19 @@ pub(in crate::machine) struct Manner {
     pub(in crate::machine) proxy: Proxy,
     /// None of a weak access.
     pub(in crate::machine) scope: Option<MemoryScope>,
+    /// Of a strong one.
+    pub(in crate::machine) sizes: Sizes,
 }
 
 impl Manner {
     /// A thread's access.
     pub(in crate::machine) const fn generic(kind: AccessKind, scope: Option<MemoryScope>) -> Self {
-        Self { kind, proxy: Proxy::Generic, scope }
+        Self { kind, proxy: Proxy::Generic, scope, sizes: Sizes::ANY }
+    }
+
+    /// The same of these sizes.
+    pub(in crate::machine) const fn of(self, sizes: Sizes) -> Self {
+        Self { sizes, ..self }
     }
 
     /// A copy's access through the async proxy.
@@ -27,7 +36,7 @@ impl Manner {
             AccessKind::Reduce => Some(MemoryScope::Device),
             AccessKind::Read | AccessKind::Write => None,
         };
-        Self { kind, proxy: Proxy::Async, scope }
+        Self { kind, proxy: Proxy::Async, scope, sizes: Sizes::ANY }
     }
 }
 
@@ -77,10 +86,24 @@ pub(in crate::machine) enum Rule {
     Race,
     /// Both are strong, but not for each other.
     ScopeTooNarrow,
+    /// They are in no order, and would be if the scopes of a release and its acquire were wider.
+    ReleaseTooNarrow,
+    /// Both are strong, but of different sizes.
+    MixedSizes,
     /// Both are strong, but one is a reduction of the async proxy and the other is not.
     MixedProxies,
     /// They are ordered, but the later one is in the async proxy, and there is no proxy fence between them.
     MissingProxyFence,
+}
+
+impl Rule {
+    /// Whether it is that of a race, which two writes of the same bytes are not.
+    pub(in crate::machine) fn is_race(self) -> bool {
+        match self {
+            Self::Race | Self::ReleaseTooNarrow => true,
+            Self::ScopeTooNarrow | Self::MixedSizes | Self::MixedProxies | Self::MissingProxyFence => false,
+        }
+    }
 }
 
 /// An access that does not go with an earlier one.
@@ -102,6 +125,9 @@ pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u
     let (Some(one), Some(two)) = (earlier.manner.scope, later.manner.scope) else { return Some(Rule::Race) };
     if earlier.manner.proxy != later.manner.proxy {
         return Some(Rule::MixedProxies);
+    }
+    if !earlier.manner.sizes.meet(later.manner.sizes) {
+        return Some(Rule::MixedSizes);
     }
     let reach = earlier.author.reaches(one, later.author, threads)
         && later.author.reaches(two, earlier.author, threads);

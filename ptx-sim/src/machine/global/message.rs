@@ -15,6 +15,8 @@ const FLAG: &str = "between clusters only release and acquire through a flag in 
 const LAUNCH: &str =
     "nothing orders the clusters of this kernel: let each write its own part, or use two launches";
 const SCOPE: &str = "use the narrowest scope that includes both threads: `.cta` is a block, `.cluster` a cluster, `.gpu` the device";
+const ONE_SIZE: &str = "use one size for all strong operations on the same bytes: two of different sizes are not atomic \
+                                               to each other, and neither sees all that the other writes; or order them by a barrier";
 const ONE_PROXY: &str =
     "combine through one proxy: either all by atomics of threads, or all by reductions of copies";
 const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
@@ -76,6 +78,16 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
             );
             (FindingKind::ScopeTooNarrow, what, SCOPE)
         }
+        Rule::ReleaseTooNarrow => {
+            let what = format!(
+                "{place} {}: of a release and its acquire, the scope of one does not include the other thread",
+                race(earlier, later)
+            );
+            (FindingKind::ScopeTooNarrow, what, SCOPE)
+        }
+        Rule::MixedSizes => {
+            return mixed_sizes(&place, [earlier, later].map(|manner| manner.sizes.bytes()));
+        }
         Rule::MixedProxies => {
             let what = format!(
                 "{place} is accessed by a thread's strong operation and by a reduction of the async proxy in no order"
@@ -91,6 +103,14 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
         }
     };
     Finding::new(kind, what).help(help)
+}
+
+/// The finding of strong accesses to a place of so many bytes each.
+pub(in crate::machine) fn mixed_sizes(place: &str, bytes: [u32; 2]) -> Finding {
+    let (great, small) = (bytes[0].max(bytes[1]), bytes[0].min(bytes[1]));
+    let what =
+        format!("{place} is accessed by strong operations of {great} and of {small} bytes in no order");
+    Finding::new(FindingKind::Race, what).help(ONE_SIZE)
 }
 
 /// The race of a cluster with an earlier one, which nothing orders.

@@ -7,6 +7,8 @@
 //! | `table` | the last accesses to each piece of memory |
 //! | `foreign` | what clusters know of each other |
 //! | `history` | the stores to places with strong accesses |
+//! | `release` | what was released with them |
+//! | `strong` | strong accesses, and memory fences |
 //! | `footprint` | what clusters in no order read and write |
 //! | `message` | findings |
 //!
@@ -19,6 +21,7 @@ mod foreign;
 mod history;
 mod mark;
 mod message;
+mod release;
 mod strong;
 mod table;
 
@@ -30,14 +33,16 @@ use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy, Releases, View};
 pub(crate) use footprint::{Footprint, Footprints};
 pub(super) use foreign::{Imports, Observer};
 pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Manner, Rule};
-pub(super) use message::{Pair, did, finding};
+pub(super) use message::{Pair, did, finding, mixed_sizes};
 pub(super) use strong::{Change, Strong};
 
 use self::foreign::Foreign;
-use self::history::{History, Release, Released};
+use self::history::History;
+use self::release::{Release, Released};
 use self::table::{Table, pieces};
 use super::index::ThreadId;
 use super::random::Random;
+use super::sizes::SCALARS;
 use super::types::{GlobalOrder, MachineConfig};
 
 /// Another sequence of the seed's numbers, so that the main one stays as it is.
@@ -134,6 +139,8 @@ pub(super) struct GlobalAccesses {
     imports: Imports,
     /// The releases that each thread's relaxed reads saw.
     pending: HashMap<ThreadId, Vec<Pending>>,
+    /// The releases that each thread's acquires missed, as a scope left out the other thread.
+    missed: HashMap<ThreadId, Foreign>,
     /// The releases of each thread's fences, by scope.
     fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
     random: Random,
@@ -161,6 +168,7 @@ impl GlobalAccesses {
             threads,
             imports: Imports::default(),
             pending: HashMap::new(),
+            missed: HashMap::new(),
             fences: HashMap::new(),
             random: Random::new(config.seed ^ OLD_STORES),
             stale_reads: 0,
@@ -228,7 +236,7 @@ impl GlobalAccesses {
         let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
         let mut conflict = None;
         let mut access = |table: &mut Table, (start, end): (u64, u64)| {
-            let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_| false);
+            let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_, _| false);
             conflict = conflict.or(found);
         };
         match &mut self.tracking {
@@ -249,7 +257,17 @@ impl GlobalAccesses {
                 }
             }
         }
-        conflict
+        self.with_cause(self.thread(mark.author), conflict)
+    }
+
+    /// Names the cause of a race of this thread: that a release did not reach it, or its acquire not
+    /// who released.
+    fn with_cause(&self, who: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
+        let GlobalConflict { rule, address, other } = conflict?;
+        let missed = self.missed.get(&who).and_then(|missed| missed.of(other.author.cluster));
+        let is_missed = missed.is_some_and(|known| known.over().knows(other.step));
+        let rule = if rule == Rule::Race && is_missed { Rule::ReleaseTooNarrow } else { rule };
+        Some(GlobalConflict { rule, address, other })
     }
 
     /// Operation `operation` of a thread has read `stretches`, with this step.
@@ -323,9 +341,12 @@ impl State {
         observer: &Observer<'_>,
     ) -> Option<GlobalConflict> {
         let (threads, is_of_thread) = (self.table.threads(), mark.manner.proxy == Proxy::Generic);
-        let history = self.histories.get(&address).filter(|_| is_of_thread);
-        let is_observed = |write: &GlobalAccess| {
-            history.is_some_and(|history| history.is_observed(write, observer, threads))
+        let histories = &self.histories;
+        // A vector has elements with histories of their own, each at a multiple of its size.
+        let is_observed = |write: &GlobalAccess, byte: u64| {
+            let mut known =
+                SCALARS.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
+            is_of_thread && known.any(|history| history.is_observed(write, observer, threads))
         };
         self.table.access(address, len, mark, observer, &is_observed)
     }

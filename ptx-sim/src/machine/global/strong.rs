@@ -9,13 +9,15 @@ use std::sync::Arc;
 use tma_model::sync::{AccessKind, MemoryScope, Order};
 
 use super::foreign::{Foreign, Observer};
-use super::history::{History, Release, Released, WIDEST, add_release};
-use super::mark::{GlobalAccess, GlobalConflict, Manner};
+use super::history::{History, WIDEST};
+use super::mark::{GlobalAccess, GlobalConflict, Manner, Rule};
+use super::release::{Release, Released, Releases, add_release};
 use super::table::pieces;
 use super::{FenceRelease, GlobalAccesses, Pending, State};
 use crate::machine::index::ThreadId;
 use crate::machine::memory::GlobalMemory;
 use crate::machine::order::HappensBefore;
+use crate::machine::sizes::Sizes;
 
 /// How many stores to a place that relaxed reads saw are kept before they are joined.
 const MOST_PENDING: usize = 8;
@@ -28,6 +30,13 @@ pub(in crate::machine) struct Strong {
     pub(in crate::machine) address: u64,
     pub(in crate::machine) order: Order,
     pub(in crate::machine) scope: MemoryScope,
+    pub(in crate::machine) sizes: Sizes,
+}
+
+impl Strong {
+    pub(in crate::machine) fn manner(&self, kind: AccessKind) -> Manner {
+        Manner::generic(kind, Some(self.scope)).of(self.sizes)
+    }
 }
 
 impl State {
@@ -50,18 +59,6 @@ impl State {
         }
         self.histories.get_mut(&address)
     }
-
-    /// The releases of all places that overlap these bytes.
-    fn released_to(&self, address: u64, len: u32) -> Released {
-        let mut all = Released::default();
-        for start in self.overlapping(address, len.into()) {
-            let released = self.histories.get(&start).map(History::all_released).unwrap_or_default();
-            for release in released.iter() {
-                add_release(&mut all, release.clone());
-            }
-        }
-        all
-    }
 }
 
 impl GlobalAccesses {
@@ -70,7 +67,7 @@ impl GlobalAccesses {
             step: order.view(access.who).epoch(),
             author: self.author(access.who),
             line: access.line,
-            manner: Manner::generic(kind, Some(access.scope)),
+            manner: access.manner(kind),
         }
     }
 
@@ -90,9 +87,12 @@ impl GlobalAccesses {
             Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
         let conflict = state.access(access.address, len.into(), &mark, &observer);
-        let seen = state
-            .history(access.address, len, global)
-            .and_then(|history| history.load(&mark, access.scope, &observer, threads, &mut self.random));
+        let (mut seen, mut unreached) = (None, None);
+        if let Some(history) = state.history(access.address, len, global) {
+            unreached = history.unreached(&mark, &observer, threads);
+            seen = history.load(&mark, access.scope, &observer, threads, &mut self.random);
+        }
+        let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let released = match seen {
             Some(seen) => {
                 if let Some(value) = seen.value.get(..out.len()) {
@@ -101,11 +101,12 @@ impl GlobalAccesses {
                 self.stale_reads += u64::from(seen.is_stale);
                 seen.released
             }
-            None => state.released_to(access.address, len),
+            // Of another size than the stores, it observes none of them.
+            None => Released::default(),
         };
         drop(guard);
         self.observe(access, released, order);
-        conflict
+        self.with_cause(access.who, conflict)
     }
 
     /// A strong store.
@@ -137,18 +138,24 @@ impl GlobalAccesses {
         let threads = state.table.threads();
         let conflict = state.access(access.address, len.into(), &mark, &observer);
         let author = mark.author;
-        let base = match state.history(access.address, len, global) {
-            Some(history) => match &change {
-                Change::Store(_) => history.own_released(author),
-                Change::Update { .. } => history.newest(author, access.scope, threads),
-            },
-            // A place of another size takes the place of those that it overlaps.
+        let mut unreached = None;
+        let (inherited, own) = match state.history(access.address, len, global) {
+            Some(history) => {
+                unreached = history.unreached(&mark, &observer, threads);
+                let inherited = match &change {
+                    Change::Store(_) => Released::default(),
+                    Change::Update { .. } => history.newest(author, access.scope, threads),
+                };
+                (inherited, history.own_releases(author))
+            }
+            // A place of another size takes the place of those that it overlaps, and observes none
+            // of their stores.
             None => {
-                let released = state.released_to(access.address, len);
                 state.forget_histories(access.address, len.into());
-                released
+                (Released::default(), Vec::new())
             }
         };
+        let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let mut value = [0; WIDEST];
         match change {
             Change::Store(bytes) => {
@@ -161,21 +168,40 @@ impl GlobalAccesses {
             Change::Update { reads, update } => {
                 value = update();
                 if reads {
-                    self.observe(access, Arc::clone(&base), order);
+                    self.observe(access, Arc::clone(&inherited), order);
                 }
             }
         }
-        let released = self.released_by(access, base, order);
+        let own = self.own_releases(access, own, order);
+        let released = self.released_by(access.who, inherited, &own);
         if let Some(history) = state.history(access.address, len, global) {
-            history.store(mark, value, released);
+            history.store(mark, value, released, own);
         }
-        conflict
+        self.with_cause(access.who, conflict)
     }
 
-    /// The releases of a strong write that hands on `base`.
-    fn released_by(&mut self, access: Strong, mut base: Released, order: &mut HappensBefore) -> Released {
-        let (author, cluster) = (self.author(access.who), self.cluster);
-        if let Some(fences) = self.fences.get_mut(&access.who) {
+    /// The releases of a thread by operations on a place, with that of this write after `earlier`
+    /// ones. It knows all that those know that are at no wider scope.
+    fn own_releases(
+        &mut self,
+        access: Strong,
+        mut earlier: Vec<Release>,
+        order: &mut HappensBefore,
+    ) -> Vec<Release> {
+        if access.order.releases() {
+            let knows = self.imports.export(self.cluster, &order.released_now(access.who));
+            earlier.retain(|known| known.scope > access.scope);
+            earlier.push(Release::new(access.scope, self.author(access.who), knows));
+        }
+        earlier
+    }
+
+    /// The releases of a strong write: those that it hands on, those of its thread by operations on
+    /// the place, and those of its thread's fences.
+    fn released_by(&mut self, who: ThreadId, inherited: Released, own: &[Release]) -> Released {
+        let (author, cluster, threads) = (self.author(who), self.cluster, self.threads);
+        let mut released = inherited;
+        if let Some(fences) = self.fences.get_mut(&who) {
             for (scope, fence) in fences {
                 let release = match fence {
                     FenceRelease::Made(release) => release.clone(),
@@ -186,14 +212,11 @@ impl GlobalAccesses {
                         release
                     }
                 };
-                add_release(&mut base, release);
+                add_release(&mut released, &release, threads);
             }
         }
-        if access.order.releases() {
-            let knows = self.imports.export(cluster, &order.released_now(access.who));
-            add_release(&mut base, Release::new(access.scope, author, knows));
-        }
-        base
+        own.iter().for_each(|release| add_release(&mut released, release, threads));
+        released
     }
 
     /// A strong read has seen a store with these releases.
@@ -223,7 +246,7 @@ impl GlobalAccesses {
             let mut released = released;
             if pending.iter().filter(|known| of_place(known)).count() >= MOST_PENDING {
                 for known in pending.extract_if(.., |known| of_place(known)) {
-                    known.released.iter().for_each(|release| add_release(&mut released, release.clone()));
+                    Releases::join(&mut released, &known.released, self.threads);
                 }
             }
             pending.push(Pending { address: access.address, released });
@@ -233,8 +256,12 @@ impl GlobalAccesses {
     /// A thread synchronises with the releases that a scope of its own allows.
     fn acquire(&mut self, who: ThreadId, released: &Released, scope: MemoryScope, order: &mut HappensBefore) {
         let (author, threads) = (self.author(who), self.threads);
-        for release in released.iter().filter(|release| release.reaches(author, scope, threads)) {
-            self.learn(who, &release.knows, order);
+        let [reached, missed] = released.split(author, scope, threads);
+        for known in reached {
+            self.learn(who, known, order);
+        }
+        for known in missed {
+            self.missed.entry(who).or_default().join(known);
         }
     }
 
@@ -302,6 +329,11 @@ impl GlobalAccesses {
         let knows = self.imports.export(self.cluster, &order.released_now(who));
         state.sequential.entry((scope, author.cluster, block)).or_default().join(&knows);
     }
+}
+
+/// The conflict with a store that is not the last one.
+fn too_narrow(access: &Strong, other: GlobalAccess) -> GlobalConflict {
+    GlobalConflict { rule: Rule::ScopeTooNarrow, address: access.address, other }
 }
 
 /// A change of a place.

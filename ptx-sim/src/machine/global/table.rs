@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use tma_model::sync::{AccessKind, Component, Epoch, Proxy};
+use tma_model::sync::{AccessKind, Component, Epoch, MemoryScope, Proxy};
 
 use super::foreign::Observer;
 use super::mark::{Author, GlobalAccess, GlobalConflict, Rule, unordered};
@@ -210,8 +210,8 @@ impl Table {
     }
 
     /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
-    /// answer is the first conflict. `is_observed` tells which writes in no order with it come
-    /// before it all the same.
+    /// answer is the first conflict. `is_observed` tells which writes of a byte, in no order with it,
+    /// come before it all the same.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -219,7 +219,7 @@ impl Table {
         len: u64,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
-        is_observed: &dyn Fn(&GlobalAccess) -> bool,
+        is_observed: &dyn Fn(&GlobalAccess, u64) -> bool,
     ) -> Option<GlobalConflict> {
         let mut conflict = None;
         for piece in pieces(address, len) {
@@ -235,7 +235,7 @@ impl Table {
         piece: &Piece,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
-        is_observed: &dyn Fn(&GlobalAccess) -> bool,
+        is_observed: &dyn Fn(&GlobalAccess, u64) -> bool,
     ) -> Option<GlobalConflict> {
         // Lent, so that a line and the sets can be changed at a time.
         let mut sets = std::mem::take(&mut self.sets);
@@ -246,8 +246,11 @@ impl Table {
         for index in line.range(&piece.bytes, &mut sets) {
             let cell = &mut line.cells[index];
             let found = cell.after_write(mark, observer, threads);
+            let byte = (piece.line << LINE_BITS) + ((index as u64) << line.shift);
             let found = found.filter(|(rule, write)| match rule {
-                Rule::Race | Rule::ScopeTooNarrow => !is_observed(write),
+                Rule::Race | Rule::ScopeTooNarrow | Rule::ReleaseTooNarrow | Rule::MixedSizes => {
+                    !is_observed(write, byte)
+                }
                 Rule::MixedProxies | Rule::MissingProxyFence => true,
             });
             if fences_only {
@@ -384,7 +387,9 @@ impl Cell {
         if read.step.component() == SEVERAL {
             let Some(set) = sets.get_mut(read.step.count() as usize) else { return };
             let same = |known: &GlobalAccess| {
-                known.author.cluster == mark.author.cluster && known.step.component() == mark.step.component()
+                known.author.cluster == mark.author.cluster
+                    && known.step.component() == mark.step.component()
+                    && is_as_strong(mark, known)
             };
             match set.iter_mut().find(|known| same(known)) {
                 Some(known) if known.step.component() != IN_FLIGHT => *known = *mark,
@@ -431,5 +436,10 @@ impl Cell {
 /// Whether a later read stands for an earlier one as well: what races with the earlier one races
 /// with it.
 fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess) -> bool {
-    later.manner.scope.is_none() || earlier.manner.scope.is_some()
+    let (Some(new), Some(old)) = (later.manner.scope, earlier.manner.scope) else {
+        return later.manner.scope.is_none();
+    };
+    let reach = old >= MemoryScope::Device && new >= MemoryScope::Device
+        || later.author == earlier.author && new <= old;
+    reach && later.manner.sizes == earlier.manner.sizes
 }

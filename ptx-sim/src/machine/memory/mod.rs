@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use global::{GlobalFault, GlobalMemory};
 pub(super) use maps::{MapMisuse, Maps};
-pub(super) use shadow::{Conflict, IN_FLIGHT, Mark, OPAQUE, Problem, Shadow};
+pub(super) use shadow::{Conflict, IN_FLIGHT, Mark, OPAQUE, Problem, Shadow, ThreadAccess};
 pub(super) use shared::{OutgoingCopy, POISON, SharedMemory};
 pub(super) use stores::{Store, Stretch, UnfinishedStores, joined};
 pub(super) use tile::{LoadedTile, TileChunk};

@@ -7,6 +7,8 @@
 
 use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory, Proxy, View};
 
+use crate::machine::sizes::Sizes;
+
 /// In place of a writer: an asynchronous operation, by number, that is to land here.
 pub(in crate::machine) const IN_FLIGHT: Component = Component::new(u32::MAX);
 /// In place of a writer: an mbarrier.
@@ -14,14 +16,14 @@ pub(in crate::machine) const OPAQUE: Component = Component::new(u32::MAX - 1);
 /// In place of a reader: a set of them, by index.
 const SEVERAL: Component = Component::new(u32::MAX - 2);
 
-/// In the line of a write: it was strong.
-const STRONG: u32 = 1 << 31;
 /// In the line of a write: it is an asynchronous one in the generic proxy, whatever its component.
 const COPIED: u32 = 1 << 30;
 /// In the line of a write: it is an asynchronous reduction.
 const REDUCED: u32 = 1 << 29;
+/// In the line of a write: the [`Sizes`] of a strong one, from this bit on.
+const SIZES: u32 = 24;
 /// The bits of a line that are flags.
-const FLAGS: u32 = STRONG | COPIED | REDUCED;
+const FLAGS: u32 = u32::MAX << SIZES;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
@@ -36,6 +38,24 @@ struct Cell {
 pub(in crate::machine) struct Mark {
     pub(in crate::machine) step: Epoch,
     pub(in crate::machine) line: u32,
+}
+
+/// A thread's own access, now.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct ThreadAccess<'v> {
+    pub(in crate::machine) view: &'v View,
+    /// The PTX line.
+    pub(in crate::machine) line: u32,
+    /// None of a weak one.
+    pub(in crate::machine) sizes: Sizes,
+}
+
+impl ThreadAccess<'_> {
+    /// As an access after a write with these sizes. Two strong ones do not race if they overlap
+    /// completely.
+    fn after(&self, kind: AccessKind, sizes: Sizes) -> Access {
+        Access { proxy: Proxy::Generic, kind, strong: self.sizes.meet(sizes) }
+    }
 }
 
 /// What is wrong with an access.
@@ -59,6 +79,8 @@ pub(in crate::machine) struct Conflict {
     pub(in crate::machine) other_writes: bool,
     /// It is an asynchronous one in the generic proxy.
     pub(in crate::machine) copied: bool,
+    /// The bytes of this access and of the other one, if both are strong and overlap in part.
+    pub(in crate::machine) mixed: Option<[u32; 2]>,
 }
 
 /// What is remembered of a block's shared memory.
@@ -76,7 +98,25 @@ pub(in crate::machine) struct Shadow {
 impl Cell {
     fn writer(&self, problem: Problem) -> Conflict {
         let (line, copied) = (self.write_line & !FLAGS, self.write_line & COPIED != 0);
-        Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied }
+        Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied, mixed: None }
+    }
+
+    /// The sizes of the last write, if it was strong.
+    fn sizes(&self) -> Sizes {
+        Sizes::from_bits(self.write_line >> SIZES)
+    }
+
+    /// What is wrong with a thread's access, after the last write.
+    fn before_thread(
+        &self,
+        kind: AccessKind,
+        access: &ThreadAccess<'_>,
+        threads: Component,
+    ) -> Option<Conflict> {
+        let (mine, theirs) = (access.sizes, self.sizes());
+        let found = self.after_write(access.after(kind, theirs), access.view, threads)?;
+        let is_mixed = mine != Sizes::WEAK && theirs != Sizes::WEAK && !mine.meet(theirs);
+        Some(Conflict { mixed: is_mixed.then(|| [mine.bytes(), theirs.bytes()]), ..found })
     }
 
     /// The last write as an access.
@@ -85,7 +125,7 @@ impl Cell {
         Access {
             proxy: if generic { Proxy::Generic } else { Proxy::Async },
             kind: if self.write_line & REDUCED != 0 { AccessKind::Reduce } else { AccessKind::Write },
-            strong: self.write_line & STRONG != 0,
+            strong: self.sizes() != Sizes::WEAK,
         }
     }
 
@@ -139,57 +179,62 @@ impl Shadow {
         self.shift -= 1;
     }
 
-    /// A generic read.
+    /// A generic read. `is_observed` tells which writes in no order with it come before it all the
+    /// same.
     #[inline]
     pub(in crate::machine) fn read(
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
-        strong: bool,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
+        let ThreadAccess { view, line, sizes } = access;
         let mut conflict = None;
         let mark = Mark { step: view.epoch(), line };
         for index in self.range(at, len) {
             let cell = self.cells[index];
             if cell.write.is_none() || !view.follows(cell.write) {
-                let access = Access { proxy: Proxy::Generic, kind: AccessKind::Read, strong };
-                let found = cell.after_write(access, view, self.threads);
-                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+                let found = cell.before_thread(AccessKind::Read, &access, self.threads);
+                let found = found.map(|found| self.placed(found, index));
+                conflict = conflict.or(found.filter(|found| !is_observed(found)));
             }
             // A strong read is not remembered: it races with a later weak write only, which is
             // rare, and never with a strong one, which is what follows a strong read.
-            if cell.read != mark.step && !strong {
+            if cell.read != mark.step && sizes == Sizes::WEAK {
                 self.add_reader(index, view, mark);
             }
         }
         conflict
     }
 
-    /// A generic write.
+    /// A generic write. `is_observed` tells which writes in no order with it come before it all the
+    /// same: reads of them may still race with it.
     #[inline]
     pub(in crate::machine) fn write(
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
-        strong: bool,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
+        let ThreadAccess { view, line, sizes } = access;
         let mut conflict = None;
-        let (me, marked) = (view.epoch(), if strong { line | STRONG } else { line });
+        let (me, marked) = (view.epoch(), line | sizes.bits() << SIZES);
         for index in self.range(at, len) {
             let cell = self.cells[index];
             if cell.write != me || !cell.read.is_none() {
-                let access = Access { proxy: Proxy::Generic, kind: AccessKind::Write, strong };
                 let after_write = if view.follows(cell.write) {
                     None
                 } else {
-                    cell.after_write(access, view, self.threads)
+                    cell.before_thread(AccessKind::Write, &access, self.threads)
                 };
-                let found = after_write.or_else(|| self.after_reads(&cell, access, view));
-                conflict = conflict.or(found.map(|found| self.placed(found, index)));
+                let after_write = after_write.map(|found| self.placed(found, index));
+                // Reads that are remembered are weak.
+                let access = access.after(AccessKind::Write, Sizes::WEAK);
+                let after_reads = || Some(self.placed(self.after_reads(&cell, access, view)?, index));
+                let found = after_write.filter(|found| !is_observed(found)).or_else(after_reads);
+                conflict = conflict.or(found);
                 self.forget_readers(index);
             }
             let cell = &mut self.cells[index];
@@ -203,13 +248,13 @@ impl Shadow {
         &mut self,
         at: u32,
         len: u32,
-        view: &View,
-        line: u32,
+        access: ThreadAccess<'_>,
+        is_observed: &dyn Fn(&Conflict) -> bool,
     ) -> Option<Conflict> {
         let unwritten = self.range(at, len).find(|&index| self.cells[index].write.is_none());
         let conflict =
             unwritten.map(|index| self.placed(self.cells[index].writer(Problem::Unwritten), index));
-        self.write(at, len, view, line, true).or(conflict)
+        self.write(at, len, access, is_observed).or(conflict)
     }
 
     /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it
@@ -359,7 +404,7 @@ impl Shadow {
         };
         let (hazard, reader) = readers.iter().filter_map(missing).min_by_key(|(hazard, _)| *hazard)?;
         let (other, line, problem) = (reader.step, reader.line, Problem::Hazard(hazard));
-        Some(Conflict { problem, at: 0, other, line, other_writes: false, copied: false })
+        Some(Conflict { problem, at: 0, other, line, other_writes: false, copied: false, mixed: None })
     }
 
     /// Threads read through the generic proxy, and nobody else reads through it.

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use tma_model::sync::{Acquirer, Component, Epoch, Knowledge, Order, Releases, View};
 
 use super::index::{BlockRank, PerThread, Shape, ThreadId, WarpIndex};
-use super::memory::{Place, SharedPlace};
+use super::memory::{Conflict, Place, SharedPlace};
+use super::sizes::Sizes;
 use observed::Observed;
 
 /// What the agents of a cluster know of each other.
@@ -119,9 +120,9 @@ impl HappensBefore {
     }
 
     /// A strong read.
-    pub(super) fn strong_read(&mut self, who: ThreadId, place: Place, order: Order) {
+    pub(super) fn strong_read(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
         if let Place::Shared(place) = place {
-            self.observed.read(who, self.views[who].epoch(), place);
+            self.observed.read(who, self.views[who].epoch(), place, sizes);
         }
         if self.released.is_empty() {
             return;
@@ -145,20 +146,23 @@ impl HappensBefore {
     }
 
     /// A strong write to shared memory has been recorded with the current step of its thread.
-    pub(super) fn wrote_strongly(&mut self, who: ThreadId, place: SharedPlace) {
+    pub(super) fn wrote_strongly(&mut self, who: ThreadId, place: SharedPlace, sizes: Sizes) {
         let view = &mut self.views[who];
-        self.observed.write(who, view.epoch(), place);
+        self.observed.write(who, view.epoch(), place, sizes);
         view.step();
     }
 
-    /// Whether a thread comes after a strong read that has seen this strong write to shared memory.
-    pub(super) fn has_observed(&self, who: ThreadId, write: Epoch, place: SharedPlace) -> bool {
-        self.observed.has(&self.views[who], write, place)
+    /// Whether a thread comes after a strong read that has seen the strong write to the shared memory
+    /// of block `rank` that it is in conflict with.
+    #[cold]
+    pub(super) fn has_observed(&self, who: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
+        let place = SharedPlace { rank, at: conflict.at };
+        conflict.other_writes && self.observed.has(&self.views[who], conflict.other, place)
     }
 
     /// An atomic operation, which reads what was released, and adds to it.
-    pub(super) fn strong_update(&mut self, who: ThreadId, place: Place, order: Order) {
-        self.strong_read(who, place, order);
+    pub(super) fn strong_update(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
+        self.strong_read(who, place, order, sizes);
         if order.releases() || self.fences[who].release.is_some() {
             self.release_to(who, place, order);
         }

@@ -103,7 +103,13 @@ fn atomics_do_not_race_with_each_other() {
             if atomic || who.thread.0 != 20 {
                 let change = &mut |old: u64| old + 1;
                 lab.machine
-                    .atomic(Actor { who, site }, Pointer::new(Space::Shared, 0), 4, Order::Relaxed, change)
+                    .atomic(
+                        Actor { who, site },
+                        Pointer::new(Space::Shared, 0),
+                        Width::scalar(4),
+                        Order::Relaxed,
+                        change,
+                    )
                     .unwrap();
             } else {
                 lab.write(who, 0, 1.0);
@@ -128,6 +134,42 @@ fn a_flag_orders_with_release_and_acquire() {
             .load(Actor { who: thread(40), site }, Pointer::new(Space::Shared, flag), &mut [0; 4], order)
             .unwrap();
         lab.read(thread(40), 0);
+    });
+}
+
+/// A write that a thread has observed comes before its own, but reads of that write need not.
+#[test]
+fn an_observed_write_hides_no_reader() {
+    flipped(FindingKind::Race, |lab, sync| {
+        let (site, one) = (lab.site(), 1u32.to_le_bytes());
+        let (place, flag) = (Pointer::new(Space::Shared, 0), Pointer::new(Space::Shared, 64));
+        let [writer, reader, observer] = [0, 33, 40].map(|number| Actor { who: thread(number), site });
+        lab.machine.store(writer, place, &one, Order::Relaxed).unwrap();
+        lab.machine.store(writer, flag, &one, Order::Release).unwrap();
+        lab.machine.load(reader, flag, &mut [0; 4], Order::Acquire).unwrap();
+        lab.read(reader.who, 0);
+        lab.machine.load(observer, place, &mut [0; 4], Order::Relaxed).unwrap();
+        if sync {
+            lab.sync();
+        }
+        lab.write(observer.who, 0, 2.0);
+    });
+}
+
+/// Each element of a vector that a thread writes plainly was observed for itself.
+#[test]
+fn elements_of_a_vector_are_observed_one_by_one() {
+    flipped(FindingKind::Race, |lab, both| {
+        let (site, one) = (lab.site(), 1u32.to_le_bytes());
+        let [writer, observer] = [0, 40].map(|number| Actor { who: thread(number), site });
+        for at in [0, 4] {
+            lab.machine.store(writer, Pointer::new(Space::Shared, at), &one, Order::Relaxed).unwrap();
+        }
+        for at in [0, 4].into_iter().take(if both { 2 } else { 1 }) {
+            let place = Pointer::new(Space::Shared, at);
+            lab.machine.load(observer, place, &mut [0; 4], Order::Relaxed).unwrap();
+        }
+        lab.machine.store(observer, Pointer::new(Space::Shared, 0), &[2; 8], Order::Weak).unwrap();
     });
 }
 
