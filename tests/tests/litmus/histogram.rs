@@ -56,14 +56,18 @@ const NOTHING: u32 = u32::MAX;
 /// one of them.
 static DEVICE: LazyLock<Device> = LazyLock::new(|| Device::open().unwrap_or_else(|error| panic!("{error}")));
 
+/// Whether programs run on the simulator.
+pub(crate) fn is_simulated() -> bool {
+    DEVICE.name() == Device::simulator().name()
+}
+
 /// How often each outcome came about.
 type Histogram = BTreeMap<Vec<u32>, u64>;
 
 /// Runs a program on the [`DEVICE`], prints its outcomes, and fails if one of them is forbidden.
 pub(crate) fn judge(program: &Program) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let device = &*DEVICE;
-    let is_simulated = device.name() == Device::simulator().name();
+    let (device, is_simulated) = (&*DEVICE, is_simulated());
     let mut histogram = Histogram::new();
     let size = if is_simulated { Size::SIMULATED } else { Size::GPU };
     for seed in 0..size.launches {

@@ -14,13 +14,15 @@ mod counting;
 mod histogram;
 mod in_global;
 mod in_shared;
+mod proxies;
 
 use counting::counters::{last_adds_up, swaps, tickets};
-use histogram::{Outcome, Program, judge};
+use histogram::{Outcome, Program, is_simulated, judge};
 use in_global::litmus::{
     chain, coherence, independent_reads, load_buffering, message, passed_on, store_buffering, thin_air,
 };
 use in_shared::shared_litmus::{in_block, in_cluster};
+use proxies::rows::read_and_replaced;
 use tma_runtime::launch::KernelSpec;
 
 /// Judges each instance of a program: `asked` is an outcome that is forbidden where the instance has
@@ -36,6 +38,24 @@ fn judge_all(
     for spec in instances {
         let is_allowed = allowed.iter().any(|mode| spec.name.contains(mode));
         judge(&Program { spec, blocks, observations, asked, decisive, is_allowed })?;
+    }
+    Ok(())
+}
+
+/// `bulk_wait_group` waits until a store is complete. A copy may overtake an earlier read of what it
+/// writes (PTX ISA, "Async proxy"), unless a proxy fence of global memory lies between them.
+#[test]
+fn a_copy_may_overtake_a_read() -> anyhow::Result<()> {
+    let [older, newer]: [Outcome; 2] = [|seen| seen[0] > 0, |seen| seen[1] > 0];
+    for spec in &read_and_replaced::INSTANCES {
+        let is_bare = spec.name.ends_with("bare");
+        // The simulator reports it instead.
+        if is_bare && is_simulated() {
+            continue;
+        }
+        for (asked, is_allowed) in [(older, false), (newer, is_bare)] {
+            judge(&Program { spec, blocks: 4, observations: 2, asked, decisive: |_| true, is_allowed })?;
+        }
     }
     Ok(())
 }

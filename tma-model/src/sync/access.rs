@@ -111,7 +111,7 @@ impl Requirement {
         match self {
             Self::Nothing => None,
             Self::Over => is_over(),
-            Self::OverAndFenced => is_over().or_else(|| unless(view.fences_read(step))),
+            Self::OverAndFenced => is_over().or_else(|| unless(view.fences_read(step, memory))),
             Self::Seen => is_seen(),
             Self::SeenAndFenced => is_seen().or_else(|| unless(view.sees_async(step, memory))),
         }

@@ -59,3 +59,46 @@ fn fenced_by_the_producer(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global
         }
     }
 }
+
+/// What is read goes to shared memory, and from there back: no copy overtakes that.
+#[tma_kernel(threads = 32)]
+fn in_place(x: Global<u32>) {
+    let row: SharedArray<u32, 32> = shared();
+    let first = block_idx().x * 32;
+    let more = x.get(first + lane_idx()) + 1;
+    row.set(lane_idx(), more);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        x.bulk_store(first, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+}
+
+/// The proxy fence keeps the second store behind the reads of the first.
+#[tma_kernel(threads = 32)]
+fn a_row_read_between_two_stores(x: Global<u32>, out: Global<u32>) {
+    let row: SharedArray<u32, 32> = shared();
+    let first = block_idx().x * 32;
+    row.set(lane_idx(), 1);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        x.bulk_store(first, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+    sync_warp();
+    let read = x.get(first + lane_idx());
+    fence_proxy_async_global();
+    row.set(lane_idx(), 2);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        x.bulk_store(first, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+    out.set(first + lane_idx(), read);
+}

@@ -417,7 +417,7 @@ impl Shadow {
     fn add_async_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
         let by_thread = !cell.read.is_none() && self.proxy_of_reader(cell.read) == Proxy::Generic;
-        if cell.read.component() != SEVERAL && by_thread && !view.fences_read(cell.read) {
+        if cell.read.component() != SEVERAL && by_thread && !view.fences_read(cell.read, Memory::Shared) {
             let set = vec![Mark { step: cell.read, line: cell.read_line }, reader];
             self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
         } else {

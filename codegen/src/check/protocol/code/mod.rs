@@ -2,6 +2,7 @@
 //! other and can stop in anywhere.
 
 mod polls;
+mod reads;
 
 use super::slice::Slice;
 use crate::ir::{
@@ -33,6 +34,8 @@ pub(super) struct Steps<'k> {
     invalidates: bool,
     /// Whether an access of the kernel acquires what others release: an order that is not followed.
     pub(super) acquires: bool,
+    /// Reads of global memory whose values go on to shared memory.
+    pub(super) used_in_shared: QuickSet<StmtId>,
     /// Whether copies use tensor maps in memory.
     pub(super) uses_maps: bool,
     /// Whether blocks access the shared memory of others.
@@ -150,6 +153,7 @@ impl<'k> Steps<'k> {
             variables.extend(needed.then_some(local));
         }
         let (outer, silent) = (outer(&steps), silent(&steps));
+        let used_in_shared = reads::used_in_shared(kernel, &slice);
         let invalidates = |step: &Step<'_>| {
             matches!(step.op, Op::Do(stmt)
                 if matches!(stmt.kind, StmtKind::Barrier { op: BarrierOp::Invalidate, .. }))
@@ -168,6 +172,7 @@ impl<'k> Steps<'k> {
             invalidates,
             // A fence behind a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
+            used_in_shared,
             uses_maps,
             is_remote: names_others(kernel),
             returns,

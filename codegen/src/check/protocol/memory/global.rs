@@ -31,6 +31,8 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) step: Epoch,
     pub(in crate::check::protocol) at: Whereabouts,
     pub(in crate::check::protocol) site: Site,
+    /// Whether it is a read whose value goes on to shared memory: where that is over, so is the read.
+    pub(in crate::check::protocol) is_used: bool,
 }
 
 /// Two accesses that do not go together.
@@ -41,8 +43,8 @@ pub(in crate::check::protocol) struct GlobalClash {
     pub(in crate::check::protocol) overlap: Overlap,
 }
 
-/// An access by the group of `view`, of so many threads: the first earlier one that it does not go with. Accesses of one
-/// proxy are left to the host, but for copies that a thread does not wait for.
+/// An access by the group of `view`, of so many threads: the first earlier one that it does not go
+/// with. Accesses of one proxy are left to the host, but for copies that a thread does not wait for.
 pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
     (terms, view): (&mut Terms, &View),
@@ -54,9 +56,11 @@ pub(in crate::check::protocol) fn access(
         if (old.access.proxy, new.access.proxy) == (Proxy::Generic, Proxy::Generic) {
             continue;
         }
-        let Some(hazard) = missing(old.access.before(new.access), old.step, (view, threads)) else {
-            continue;
+        let requirement = match old.access.before(new.access) {
+            Requirement::OverAndFenced if old.is_used => Requirement::Over,
+            requirement => requirement,
         };
+        let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
         let overlap = overlap(terms, &old.at, &new.at);
         let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);
         if overlap != Overlap::No && is_worse {
