@@ -7,7 +7,7 @@ use super::numbers::{Number, Numbers};
 use super::touch::Touch;
 use super::unordered::Ordering;
 use crate::ir::{Block, ExprKind, Kernel, LocalId, SharedId, Stmt, StmtKind, visit};
-use crate::quick::QuickMap;
+use crate::quick::{QuickMap, QuickSet};
 
 /// An access, where it is made, and by whom.
 pub(super) struct Located<'k> {
@@ -33,6 +33,8 @@ pub(super) struct Guard {
     arm: usize,
     /// Operands of the equalities that hold here, except with 0, and the terms that they add.
     equated: Rc<[u32]>,
+    /// The counts that, where this holds, have counted all other blocks.
+    all_others: Rc<[u32]>,
 }
 
 /// Where a condition comes from.
@@ -69,6 +71,11 @@ impl Guard {
         self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_of_place
     }
 
+    /// Whether it holds here that all other blocks were counted before, by a count that returned this.
+    pub(super) fn is_behind_all_others(&self, given: u32) -> bool {
+        self.kind == GuardKind::Arm && self.arm == 0 && self.all_others.contains(&given)
+    }
+
     /// Whether it asks how many were counted before, by a count that returned this.
     pub(super) fn is_last_of(&self, given: u32) -> bool {
         self.arm == 0 && self.equated.contains(&given)
@@ -83,6 +90,8 @@ pub(super) struct Kept<'k> {
     pub(super) orders: Vec<Ordering<'k>>,
     /// Whether the kernel asks where in the grid a block is.
     pub(super) asks_for_blocks: bool,
+    /// Whether the blocks are in a line, as far as the kernel asks.
+    pub(super) blocks_in_line: bool,
 }
 
 pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
@@ -93,11 +102,13 @@ pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
         ranges: vec![],
         stored: QuickMap::default(),
         loaded: QuickMap::default(),
+        set_once: set_once(kernel),
         blocks: vec![],
         kept: Kept::default(),
     };
     walk.block(&kernel.body);
-    Kept { asks_for_blocks: walk.numbers.asks_for_blocks, ..walk.kept }
+    let Numbers { asks_for_blocks, blocks_in_line, .. } = walk.numbers;
+    Kept { asks_for_blocks, blocks_in_line, ..walk.kept }
 }
 
 /// A way through a kernel.
@@ -110,6 +121,8 @@ struct Walk<'k> {
     /// What was stored last at an index of a shared array, and what a value is that was loaded there.
     stored: QuickMap<(SharedId, u32), u32>,
     loaded: QuickMap<u32, u32>,
+    /// The shared arrays that one statement writes.
+    set_once: QuickSet<SharedId>,
     /// The counters of loops around a place that go through all blocks.
     blocks: Vec<LocalId>,
     kept: Kept<'k>,
@@ -118,13 +131,15 @@ struct Walk<'k> {
 impl<'k> Walk<'k> {
     /// The guard of an arm of a condition.
     fn guard(&self, condition: Number, arm: usize) -> Guard {
-        let equated = self.numbers.equated(condition.id, |id| self.loaded.get(&id).copied()).into();
-        Guard { condition, kind: GuardKind::Arm, arm, equated }
+        let loaded = |id: u32| self.loaded.get(&id).copied();
+        let equated = self.numbers.equated(condition.id, loaded).into();
+        let all_others = self.numbers.counts_of_all_others(condition.id, loaded).into();
+        Guard { condition, kind: GuardKind::Arm, arm, equated, all_others }
     }
 
     /// A guard of which nothing more is known.
     fn unknown(condition: Number, kind: GuardKind) -> Guard {
-        Guard { condition, kind, arm: 0, equated: Rc::from([]) }
+        Guard { condition, kind, arm: 0, equated: Rc::from([]), all_others: Rc::from([]) }
     }
 
     fn block(&mut self, block: &'k Block) {
@@ -224,6 +239,7 @@ impl Walk<'_> {
     fn note_shared(&mut self, stmt: &Stmt) {
         if let StmtKind::SharedSet { array, index, value } = &stmt.kind
             && let ExprKind::Shared(id) = array.kind
+            && self.set_once.contains(&id)
         {
             let [index, value] = [index, value].map(|expr| self.numbers.number(expr).id);
             self.stored.insert((id, index), value);
@@ -236,6 +252,30 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The shared arrays that one statement of a thread writes, and nothing else: what is read there is
+/// what that wrote.
+fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
+    let (mut once, mut again) = (QuickSet::default(), QuickSet::default());
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::SharedSet { array, .. } = &stmt.kind
+            && let ExprKind::Shared(id) = array.kind
+        {
+            if !once.insert(id) {
+                again.insert(id);
+            }
+        } else if !matches!(stmt.kind, StmtKind::SharedGet { .. }) {
+            for operand in visit::operands(&stmt.kind) {
+                visit::within(operand, &mut |part| {
+                    if let ExprKind::Shared(id) = part.kind {
+                        again.insert(id);
+                    }
+                });
+            }
+        }
+    });
+    once.difference(&again).copied().collect()
 }
 
 /// Whether threads may leave the block that a statement is in.

@@ -15,8 +15,10 @@
 //! | `span` | between which numbers they are, so that parts of blocks are told |
 //! | `located` | accesses with the numbers of their places, and the conditions that lead to them |
 //! | `together` | which accesses may be made with no meeting in between |
+//! | `last_block` | the block that has counted itself last, and what that orders |
 //! | `unordered` | blocks of which one certainly reads what another writes, unordered |
 
+mod last_block;
 mod located;
 mod numbers;
 mod span;
@@ -46,7 +48,8 @@ pub(super) fn judge(kernel: &Kernel) -> Result<Vec<Doubt>, Box<Diagnostic>> {
     }
 }
 
-fn doubts(kernel: &Kernel, Kept { accesses: all, asks_for_blocks, .. }: &Kept<'_>) -> Vec<Doubt> {
+fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
+    let Kept { accesses: all, asks_for_blocks, .. } = kept;
     let mut by_param: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
     for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
         by_param.entry(one.touch.param).or_default().push(one);
@@ -64,7 +67,10 @@ fn doubts(kernel: &Kernel, Kept { accesses: all, asks_for_blocks, .. }: &Kept<'_
             found.push(Doubt { why: Why::Together, span });
         }
         let others = by_param.get(&one.touch.param).into_iter().flatten();
-        let whys = others.filter_map(|with| meetings.conflict(one, with));
+        let is_ordered = |with: &&&Located<'_>| {
+            !one.touch.writes && last_block::orders(kernel, kept, &meetings.block, (with, one))
+        };
+        let whys = others.filter(|with| !is_ordered(with)).filter_map(|with| meetings.conflict(one, with));
         if let Some(why) = whys.min() {
             found.push(Doubt { why, span });
         }

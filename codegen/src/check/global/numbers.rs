@@ -86,7 +86,7 @@ pub(super) struct Numbers {
     /// Whether the block's threads, and the blocks, are in a line as far as the kernel asks: then an
     /// index along x names one of them.
     threads_in_line: bool,
-    blocks_in_line: bool,
+    pub(super) blocks_in_line: bool,
     threads: u64,
     /// How many threads a block has along each axis.
     extents: [u32; 3],
@@ -105,6 +105,9 @@ pub(super) struct Numbers {
     conjunctions: QuickMap<u32, Vec<Number>>,
     compared: QuickMap<u32, Vec<Number>>,
     sums: QuickMap<u32, Vec<Number>>,
+    /// The numbers that are one more, or one less, than others.
+    successors: QuickMap<u32, u32>,
+    predecessors: QuickMap<u32, u32>,
     count: u32,
 }
 
@@ -194,6 +197,13 @@ impl Numbers {
         let is_same = !number.by_thread && !number.by_block && !number.by_turn;
         let linear = if is_same { Some(Linear::default()) } else { linear(expr, &operands) };
         let span = span::of(expr, &operands);
+        if let (ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), ..), [of, by]) =
+            (&expr.kind, &operands[..])
+            && by.int == Some(1)
+        {
+            let all = if *op == BinaryOp::Add { &mut self.successors } else { &mut self.predecessors };
+            all.insert(number.id, of.id);
+        }
         if let ExprKind::Binary(BinaryOp::Eq, ..) = &expr.kind {
             self.compared.insert(number.id, operands);
         } else if let ExprKind::Binary(BinaryOp::And, ..) = &expr.kind {
@@ -307,6 +317,31 @@ impl Numbers {
         let sides = conditions.iter().filter_map(|id| self.compared.get(id));
         let sides = sides.filter(|sides| sides.iter().all(|side| side.int != Some(0))).flatten();
         reached(sides.map(|side| side.id).collect(), |id| parts(&self.sums, id))
+    }
+
+    /// The counts of which a condition asks whether all other blocks of the grid have been counted
+    /// before: that they are one less than the blocks. `stored` tells what a value is that was loaded.
+    pub(super) fn counts_of_all_others(
+        &self,
+        condition: u32,
+        stored: impl Fn(u32) -> Option<u32>,
+    ) -> Vec<u32> {
+        let conditions = reached(vec![condition], |id| {
+            let parts = self.conjunctions.get(&id).into_iter().flatten().map(|part| part.id);
+            parts.chain(stored(id)).collect()
+        });
+        let blocks = |id: u32| self.specials.get(&id) == Some(&Special::GridDim(Axis::X));
+        let count = |count: u32, other: u32| {
+            let is_last = self.predecessors.get(&other).is_some_and(|of| blocks(*of));
+            let before = self.successors.get(&count).copied().filter(|_| blocks(other));
+            if is_last { Some(count) } else { before }
+        };
+        let sides = conditions.iter().filter_map(|id| self.compared.get(id));
+        sides
+            .filter_map(|sides| if let [a, b] = sides[..] { Some((a.id, b.id)) } else { None })
+            .flat_map(|(a, b)| [count(a, b), count(b, a)])
+            .flatten()
+            .collect()
     }
 
     /// The number of an operation on these.

@@ -1,0 +1,113 @@
+//! The block that has counted itself last: it reads what all others wrote before they counted
+//! themselves.
+//!
+//! Each block writes, and one of its threads adds 1 to a counter, releasing and acquiring. Whoever gets
+//! one less than the blocks of the grid comes after the additions of all others, and so do the threads
+//! that it tells. The additions are a chain of read-modify-writes, in which each acquires what those
+//! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
+//! order"). The counter is taken to be zero when the kernel starts.
+
+use super::located::{Kept, Located};
+use super::together::Together;
+use crate::ir::{
+    AtomicAccess, AtomicOp, AtomicPlace, Block, Fence, Kernel, MemoryScope, Order, ParamId, Stmt, StmtId,
+    StmtKind, visit,
+};
+
+/// A statement by which each block counts itself once.
+struct Count<'a, 'k> {
+    located: &'a Located<'k>,
+    /// From where its thread releases what it knows, to where it has acquired what others released:
+    /// fences around it, or itself.
+    release: StmtId,
+    acquire: StmtId,
+}
+
+/// Whether all blocks' `write` comes before `read`, which the last block alone does.
+pub(super) fn orders(
+    kernel: &Kernel,
+    kept: &Kept<'_>,
+    blocks_meet: &Together,
+    (write, read): (&Located<'_>, &Located<'_>),
+) -> bool {
+    let plain = |one: &Located<'_>| !one.touch.is_strong && !one.touch.by_copy;
+    if !plain(write) || !plain(read) || !kept.blocks_in_line {
+        return false;
+    }
+    counts(kernel, kept).iter().any(|count| {
+        let returned = count.located.returned.map(|returned| returned.id);
+        let is_last =
+            returned.is_some_and(|id| read.guards.iter().any(|guard| guard.is_behind_all_others(id)));
+        let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.touch.stmt.id);
+        let is_by_the_same = write.guards.starts_with(&count.located.guards);
+        is_last
+            && of_write < count.release
+            && count.acquire < of_read
+            && (is_by_the_same || !blocks_meet.may(of_write, of_count))
+    })
+}
+
+/// The counts of a kernel that each block does once, and nothing else with their counter, but for the
+/// last block.
+fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
+    let of_all = kept.accesses.iter().filter(|one| {
+        let is_once = one.is_of_one_thread && one.guards.iter().all(|guard| guard.is_of_threads());
+        is_once && matches!(one.place.as_slice(), [place] if place.int.is_some())
+    });
+    let of_all = of_all.filter(|one| {
+        let others = kept.accesses.iter().filter(|other| other.touch.stmt.id != one.touch.stmt.id);
+        let mut others = others.filter(|other| other.touch.param == one.touch.param);
+        let is_last = |other: &Located<'_>| {
+            one.returned.is_some_and(|returned| {
+                other.guards.iter().any(|guard| guard.is_behind_all_others(returned.id))
+            })
+        };
+        others.all(is_last) && !counts_grid(kernel, one.touch.param)
+    });
+    let of_all = of_all.filter_map(|located| {
+        let (release, acquire) = ordered(kernel, located.touch.stmt)?;
+        Some(Count { located, release, acquire })
+    });
+    of_all.collect()
+}
+
+/// Whether `sync_grid` counts with a parameter.
+fn counts_grid(kernel: &Kernel, param: ParamId) -> bool {
+    let mut any = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        any |= matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
+    });
+    any
+}
+
+/// From where to where an addition of 1 orders its thread, if it does so for all blocks.
+fn ordered(kernel: &Kernel, stmt: &Stmt) -> Option<(StmtId, StmtId)> {
+    let StmtKind::Atomic(atomic) = &stmt.kind else { return None };
+    let AtomicAccess::Update { op: AtomicOp::Add, value, .. } = &atomic.access else { return None };
+    let is_wide = match atomic.scope {
+        MemoryScope::Block | MemoryScope::Cluster => false,
+        MemoryScope::Device | MemoryScope::System => true,
+    };
+    if !is_wide || value.as_int() != Some(1) || !matches!(atomic.place, AtomicPlace::Global(_)) {
+        return None;
+    }
+    match atomic.order {
+        Order::AcqRel => Some((stmt.id, stmt.id)),
+        Order::Relaxed => fences_around(&kernel.body, stmt.id),
+        Order::Weak | Order::Acquire | Order::Release => None,
+    }
+}
+
+/// The fences before and behind a statement, in its own block with no barrier in between.
+fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
+    let Some(at) = block.stmts.iter().position(|stmt| stmt.id == of) else {
+        let inner = block.stmts.iter().flat_map(|stmt| visit::blocks(&stmt.kind));
+        return inner.into_iter().find_map(|block| fences_around(block, of));
+    };
+    let is_fence = |stmt: &&Stmt| matches!(stmt.kind, StmtKind::Fence(Fence::Memory));
+    let is_barrier = |stmt: &&Stmt| matches!(stmt.kind, StmtKind::Sync(_) | StmtKind::SyncGrid { .. });
+    let (before, behind) = (&block.stmts[..at], &block.stmts[at + 1..]);
+    let before = before.iter().rev().take_while(|stmt| !is_barrier(stmt)).find(is_fence)?;
+    let behind = behind.iter().take_while(|stmt| !is_barrier(stmt)).find(is_fence)?;
+    Some((before.id, behind.id))
+}

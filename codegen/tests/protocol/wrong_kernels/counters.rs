@@ -1,0 +1,130 @@
+//! Blocks that read what all wrote, and are not the last, or do not come after all others.
+
+/// The last but one.
+#[tma_kernel(threads = 64)]
+fn the_last_but_one_block_reads(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 64 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 2 == grid_dim().x);
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 64 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// Nothing orders what other warps write before the count.
+#[tma_kernel(threads = 64)]
+fn counted_before_all_have_written(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 64 + thread_idx().x, 1);
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 64 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// A block that has written after it counted itself.
+#[tma_kernel(threads = 32)]
+fn counted_and_then_written(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+    }
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// Each block counts itself twice: somebody is in the middle.
+#[tma_kernel(threads = 32)]
+fn counted_twice(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        let _ = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// Some blocks count for two.
+#[tma_kernel(threads = 32)]
+fn counted_in_turns(parts: Global<u32>, count: Global<u32>, out: Global<u32>, turns: u32) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        for _ in 0..turns {
+            let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+            is_last.set(0, before + 1 == grid_dim().x);
+        }
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// The flag holds for the first block, too.
+#[tma_kernel(threads = 32)]
+fn told_by_two(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+        if block_idx().x == 0 { is_last.set(0, true); }
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
+
+/// The last block releases what it does not acquire: the fence in front is missing.
+#[tma_kernel(threads = 32)]
+fn counted_with_one_fence(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+        fence();
+        is_last.set(0, before + 1 == grid_dim().x);
+    }
+    sync_threads();
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}
