@@ -138,7 +138,8 @@ fn a_thread_may_write_weakly_what_it_has_read_strongly() {
 /// A vector consists of scalars (PTX ISA, "Vector Data-types"), each with a write of its own.
 #[test]
 fn a_thread_may_write_a_vector_whose_elements_it_has_read() {
-    let set = "st.relaxed.gpu.global.u32 [%x], 1; st.relaxed.gpu.global.u32 [%x+4], 1;";
+    // A release between the two makes them different steps of their thread.
+    let set = "st.relaxed.gpu.global.u32 [%x], 1; st.release.gpu.global.u32 [%z], 1; st.relaxed.gpu.global.u32 [%x+4], 1;";
     let wait = |at: &str, name: &str| {
         format!("{name}: ld.relaxed.gpu.global.u32 %a, [{at}]; setp.ne.u32 %p2, %a, 1; @%p2 bra {name};")
     };

@@ -29,11 +29,20 @@ impl Release {
         self.scope >= MemoryScope::Device
     }
 
+    /// Whether it is of the same block and scope.
+    fn is_like(&self, other: &Self) -> bool {
+        self.by == other.by && self.scope == other.scope
+    }
+
     /// Whether an acquire of this scope by `who` synchronises with it.
     fn reaches(&self, who: Author, scope: MemoryScope, threads: u32) -> bool {
         self.by.reaches(self.scope, who, threads) && who.reaches(scope, self.by, threads)
     }
 }
+
+/// The most blocks whose releases at the scope of the device are kept apart: what each of many blocks
+/// knows of all before it would fill memory.
+const MOST_BLOCKS: usize = 64;
 
 /// The releases that a store hands on.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +53,9 @@ pub(super) struct Releases {
     /// What all of them know that are at the scope of the device: those reach each acquire of that
     /// scope, and are many in a kernel whose blocks count at one place.
     of_device: Option<Arc<Foreign>>,
+    /// Whether these are of too many blocks to be kept apart. Then they are taken to reach each
+    /// acquire, which finds less.
+    is_crowded: bool,
 }
 
 /// All that was released with a store. Shared by those that have it.
@@ -60,41 +72,67 @@ fn join(known: &mut Arc<Foreign>, news: &Foreign) {
 pub(super) fn add_release(released: &mut Released, release: &Release, threads: u32) {
     let threads = threads.max(1);
     let by = Author { thread: release.by.thread / threads * threads, ..release.by };
-    let scope = release.scope.min(MemoryScope::Device);
-    let is_alike = |known: &Release| known.by == by && known.scope == scope;
-    let index = released.of_blocks.iter().position(is_alike);
-    if index
-        .and_then(|index| released.of_blocks.get(index))
-        .is_some_and(|known| known.knows.covers(&release.knows))
-    {
-        return;
-    }
-    let Releases { of_blocks, of_device } = Arc::make_mut(released);
-    match index.and_then(|index| of_blocks.get_mut(index)) {
-        Some(known) => join(&mut known.knows, &release.knows),
-        None => of_blocks.push(Release { scope, by, knows: Arc::clone(&release.knows) }),
-    }
-    match of_device {
-        _ if !release.is_wide() => {}
-        Some(known) => join(known, &release.knows),
-        None => *of_device = Some(Arc::clone(&release.knows)),
+    let release =
+        Release { scope: release.scope.min(MemoryScope::Device), by, knows: Arc::clone(&release.knows) };
+    if !released.knows(&release) {
+        Arc::make_mut(released).add(release);
     }
 }
 
 impl Releases {
     pub(super) fn is_empty(&self) -> bool {
-        self.of_blocks.is_empty()
+        self.of_blocks.is_empty() && self.of_device.is_none()
+    }
+
+    fn knows(&self, release: &Release) -> bool {
+        let mut known =
+            self.of_blocks.iter().filter(|known| known.is_like(release)).map(|known| &known.knows);
+        let joined = self.of_device.as_ref().filter(|_| self.is_crowded && release.is_wide());
+        known.next().or(joined).is_some_and(|known| known.covers(&release.knows))
+    }
+
+    fn add(&mut self, release: Release) {
+        if release.is_wide() {
+            self.add_wide(&release.knows);
+            if self.is_crowded {
+                return;
+            }
+        }
+        match self.of_blocks.iter_mut().find(|known| known.is_like(&release)) {
+            Some(known) => join(&mut known.knows, &release.knows),
+            None => self.of_blocks.push(release),
+        }
+        if self.of_blocks.len() > MOST_BLOCKS && self.of_device.is_some() {
+            self.crowd();
+        }
+    }
+
+    fn add_wide(&mut self, knows: &Arc<Foreign>) {
+        match &mut self.of_device {
+            Some(known) => join(known, knows),
+            None => self.of_device = Some(Arc::clone(knows)),
+        }
+    }
+
+    fn crowd(&mut self) {
+        self.is_crowded = true;
+        self.of_blocks.retain(|known| !known.is_wide());
     }
 
     /// Adds others.
     pub(super) fn join(all: &mut Released, others: &Self, threads: u32) {
         others.of_blocks.iter().for_each(|release| add_release(all, release, threads));
+        if let Some(knows) = others.of_device.as_ref().filter(|_| others.is_crowded) {
+            let all = Arc::make_mut(all);
+            all.add_wide(knows);
+            all.crowd();
+        }
     }
 
     /// What an acquire of this scope by `who` learns, and then what it does not learn because a
     /// scope leaves out the other thread.
     pub(super) fn split(&self, who: Author, scope: MemoryScope, threads: u32) -> [Vec<&Arc<Foreign>>; 2] {
-        let joined = self.of_device.as_ref().filter(|_| scope >= MemoryScope::Device);
+        let joined = self.of_device.as_ref().filter(|_| scope >= MemoryScope::Device || self.is_crowded);
         let (mut reached, mut missed) = (Vec::from_iter(joined), Vec::new());
         for release in self.of_blocks.iter().filter(|release| joined.is_none() || !release.is_wide()) {
             let part = if release.reaches(who, scope, threads) { &mut reached } else { &mut missed };
