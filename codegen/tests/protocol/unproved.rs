@@ -317,3 +317,114 @@ fn k(out: Global<u32>) {{
         }
     }
 }
+
+/// Each in a launch whose numbers are small: what wraps, or has a sign, is made of them.
+#[test]
+fn casts_and_products_of_counters() {
+    let in_turns_of_n = [
+        // n = 257, 129, 65537, 254
+        "let b = (k as u8) as u32; if b != k { never.wait(0); }",
+        "if (k as i8) < 0 { never.wait(0); }",
+        "if (k as u16) as u32 != k { never.wait(0); }",
+        "if k > 2 { if (k as u8) + 3 < 3 { never.wait(0); } }",
+        // n = 42949674, 21474837
+        "if k > 2 { if k * 200 < 100 { never.wait(0); } }",
+        "if k * 200 % 3 != k % 3 * 200 % 3 { never.wait(0); }",
+    ];
+    for turn in in_turns_of_n {
+        is_not_proved(&kernel("n: u32", &format!("for k in 0..n {{ {turn} }}")));
+    }
+    let grown = [
+        // a = 1073741822, n = 3
+        ("a: u32", "x * 4 < 4"),
+        ("a: u32", "(x as i32) * 4 < 0"),
+        // a = -10
+        ("a: i32", "x < 0"),
+        ("a: i32", "x % 4 < 0"),
+        // a[0] = 2^31
+        ("a: Global<u32>", "(x as i32) < 0"),
+    ];
+    for (parameter, condition) in grown {
+        let first = if parameter.contains("Global") { "a.get(0)" } else { "a" };
+        let body = format!(
+            "let mut x = {first}; for k in 0..n {{ if k > 1 {{ if {condition} {{ never.wait(0); }} }} x += 1; }}"
+        );
+        is_not_proved(&kernel(&format!("n: u32, {parameter}"), &body));
+    }
+}
+
+/// What one stage holds says nothing of another.
+#[test]
+fn stages_that_nobody_wrote() {
+    let fill = "for r in 0..4u32 { tiles[0].set([r * 2 + thread_idx().x / 32, lane_idx()], 1); }";
+    is_not_proved(&format!(
+        "#[tma_kernel(threads = 64)]
+fn k(n: u32, dst: TensorMap<Tile<u32, Shape2<8, 32>>>) {{
+    let tiles: Stages<Tile<u32, Shape2<8, 32>>, 4> = shared();
+    {fill}
+    fence_proxy_async();
+    sync_threads();
+    if thread_idx().x == 0 {{
+        dst.store([0, 0], tiles[n % 4]);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }}
+}}
+"
+    ));
+}
+
+/// `tensormap.cp_fenceproxy` is for the whole warp, and a map is changed after it has been copied.
+#[test]
+fn maps_that_some_lanes_publish() {
+    let edits = ["map.copy_from(template);", ""];
+    let publishes = ["if thread_idx().x == 0 { map.publish(maps, 0); }", "map.publish(maps, 0);"];
+    for (edit, publish) in edits.iter().flat_map(|edit| publishes.map(|publish| (edit, publish))) {
+        if *edit == edits[0] && publish == publishes[1] {
+            continue;
+        }
+        is_not_proved(&format!(
+            "#[tma_kernel(threads = 32)]
+fn k(
+    template: TensorMap<Tile<f32, Shape2<8, 32>>>,
+    data: Global<f32>,
+    maps: Maps<Tile<f32, Shape2<8, 32>>>,
+) {{
+    let map: SharedMap<Tile<f32, Shape2<8, 32>>> = shared();
+    if thread_idx().x == 0 {{ {edit} map.set_address(data, 0); }}
+    sync_warp();
+    {publish}
+}}
+"
+        ));
+    }
+}
+
+/// The copy may replace what is read before anything asks for it.
+#[test]
+fn reads_that_are_used_too_late() {
+    for (before, behind) in [
+        ("", "other.set(lane_idx(), r);"),
+        ("if n == 7 { other.set(lane_idx(), r); }", ""),
+        ("other.set(lane_idx(), r * 0);", ""),
+    ] {
+        is_not_proved(&format!(
+            "#[tma_kernel(threads = 32)]
+fn k(x: Global<u32>, out: Global<u32>, n: u32) {{
+    let row: SharedArray<u32, 32> = shared();
+    let other: SharedArray<u32, 32> = shared();
+    let first = block_idx().x * 32;
+    row.set(lane_idx(), 1);
+    fence_proxy_async();
+    sync_warp();
+    let r = x.get(first + lane_idx());
+    {before}
+    sync_warp();
+    if lane_idx() == 0 {{ x.bulk_store(first, row, 0, 32); bulk_commit_group(); bulk_wait_group::<0>(); }}
+    {behind}
+    out.set(first + lane_idx(), r);
+}}
+"
+        ));
+    }
+}

@@ -20,6 +20,7 @@ const BY_ATOMICS: &[&str] = &[
     "tickets_of_warps",
     "queue_that_is_reset",
     "from_the_other_queue",
+    "last_block_acq_rel",
 ];
 
 /// The same of the repository's kernels.
@@ -28,6 +29,7 @@ const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
     "order_moved::bool",
     "order_integers::i32",
     "order_floats",
+    "order_last_block",
     "add_by_reduction::four",
 ];
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::numbers::{Number, Numbers};
 use super::touch::Touch;
 use super::unordered::Ordering;
-use crate::ir::{Block, ExprKind, Kernel, LocalId, SharedId, Stmt, StmtKind, visit};
+use crate::ir::{Block, ExprKind, Kernel, LocalId, SharedId, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
 /// An access, where it is made, and by whom.
@@ -46,6 +46,19 @@ pub(super) enum GuardKind {
     Loop,
     /// A statement before this one that some threads may leave the block at.
     AfterExit,
+}
+
+impl Kept<'_> {
+    /// Whether the threads that a copy is made by come to a wait, which is for their own copies alone.
+    pub(super) fn is_waited_for(&self, copy: StmtId, wait: StmtId) -> bool {
+        let made = self.accesses.iter().find(|one| one.touch.stmt.id == copy);
+        let Some((made, guards)) = made.zip(self.waits.get(&wait)) else { return false };
+        let leads_there = |guard: &&Guard| {
+            let is_same = |other: &Guard| other.condition.id == guard.condition.id && other.arm == guard.arm;
+            !guard.condition.by_turn && made.guards.iter().any(is_same)
+        };
+        guards.iter().filter(|guard| guard.kind != GuardKind::Loop).all(|guard| leads_there(&guard))
+    }
 }
 
 impl Guard {
@@ -88,6 +101,8 @@ pub(super) struct Kept<'k> {
     pub(super) accesses: Vec<Located<'k>>,
     /// Statements that may order memory.
     pub(super) orders: Vec<Ordering<'k>>,
+    /// The conditions that lead to each wait for all copies of a thread.
+    pub(super) waits: QuickMap<StmtId, Vec<Guard>>,
     /// Whether the kernel asks where in the grid a block is.
     pub(super) asks_for_blocks: bool,
     /// Whether the blocks are in a line, as far as the kernel asks.
@@ -182,6 +197,9 @@ impl<'k> Walk<'k> {
             let guards = self.guards.clone();
             let located = Located { touch, place, value, returned, at_own_block, guards, is_of_one_thread };
             self.kept.accesses.push(located);
+        }
+        if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
+            self.kept.waits.insert(stmt.id, self.guards.clone());
         }
         if let StmtKind::Atomic(_)
         | StmtKind::Fence(_)

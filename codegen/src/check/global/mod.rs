@@ -55,8 +55,8 @@ fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
         by_param.entry(one.touch.param).or_default().push(one);
     }
     let meetings = Meetings {
-        grid: Together::of(kernel, Level::Grid),
-        block: Together::of(kernel, Level::Block),
+        grid: Together::of(kernel, kept, Level::Grid),
+        block: Together::of(kernel, kept, Level::Block),
         threads: kernel.launch.thread_count(),
         asks_for_blocks: *asks_for_blocks,
     };

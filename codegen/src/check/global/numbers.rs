@@ -2,8 +2,8 @@
 
 use super::span::{self, Span};
 use crate::ir::{
-    Axis, BinaryOp, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special, StmtKind, Type,
-    UnaryOp, visit,
+    Axis, BinaryOp, Cluster, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special,
+    StmtKind, Type, UnaryOp, visit,
 };
 use crate::limits::WARP_THREADS;
 use crate::quick::QuickMap;
@@ -115,6 +115,9 @@ impl Numbers {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let [_, y, z] = kernel.launch.threads;
         let mut all = Self { threads_in_line: (y, z) == (1, 1), blocks_in_line: true, ..Self::default() };
+        if let Cluster::Fixed([_, y, z]) = kernel.launch.cluster {
+            all.blocks_in_line = (y, z) == (1, 1);
+        }
         all.threads = kernel.launch.thread_count();
         all.extents = kernel.launch.threads;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -126,10 +129,20 @@ impl Numbers {
                             Special::BlockIdx(_) | Special::ClusterIdx(_) | Special::GridDim(_)
                         )
                     );
+                    let is_of_cluster = matches!(
+                        part.kind,
+                        ExprKind::Special(
+                            Special::BlockInCluster(_) | Special::ClusterRank | Special::ClusterDim(_)
+                        )
+                    );
                     all.blocks_in_line &= !matches!(
                         part.kind,
-                        ExprKind::Special(Special::BlockIdx(Axis::Y | Axis::Z) | Special::ClusterIdx(_))
-                    );
+                        ExprKind::Special(
+                            Special::BlockIdx(Axis::Y | Axis::Z)
+                                | Special::GridDim(Axis::Y | Axis::Z)
+                                | Special::ClusterIdx(_)
+                        )
+                    ) && !(is_of_cluster && kernel.launch.cluster == Cluster::AtLaunch);
                 });
             }
         });
@@ -286,7 +299,9 @@ impl Numbers {
 
     /// Notes that a variable says who is elected.
     pub(super) fn elects(&mut self, dest: LocalId) {
-        let number = self.local(dest);
+        // The same one in each turn.
+        let number = Number { by_turn: false, ..self.local(dest) };
+        self.given.insert(dest, number);
         self.elected.push(number.id);
     }
 

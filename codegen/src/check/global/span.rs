@@ -66,8 +66,13 @@ impl Span {
     }
 }
 
-/// That of an expression.
+/// That of an expression, unless it may wrap.
 pub(super) fn of(expr: &Expr, operands: &[Number]) -> Option<Span> {
+    let (_, most) = expr.ty.as_scalar()?.integer_range()?;
+    computed(expr, operands).filter(|span| span.most <= most)
+}
+
+fn computed(expr: &Expr, operands: &[Number]) -> Option<Span> {
     if let Some(number) = expr.as_int() {
         return Span { block: 0, least: number, most: number }.small();
     }

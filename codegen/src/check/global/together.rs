@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::located::Kept;
 use super::touch::Touch;
 use crate::ir::{Block, Kernel, Label, Stmt, StmtId, StmtKind, Sync, visit};
 use crate::quick::QuickMap;
@@ -30,11 +31,12 @@ pub(super) struct Together {
 }
 
 impl Together {
-    pub(super) fn of(kernel: &Kernel, level: Level) -> Self {
+    pub(super) fn of(kernel: &Kernel, kept: &Kept<'_>, level: Level) -> Self {
         let mut meets = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| meets |= level.meets(&stmt.kind));
         let mut walk = Walk {
             kernel,
+            kept,
             level,
             open: BTreeSet::new(),
             pairs: BTreeSet::new(),
@@ -56,6 +58,7 @@ impl Together {
 /// A way through a kernel: the accesses since the last meeting.
 struct Walk<'k> {
     kernel: &'k Kernel,
+    kept: &'k Kept<'k>,
     level: Level,
     /// The copies into global memory that nothing has waited for yet.
     open: BTreeSet<StmtId>,
@@ -82,7 +85,7 @@ impl Walk<'_> {
             return since;
         }
         if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
-            self.open.clear();
+            self.open.retain(|copy| !self.kept.is_waited_for(*copy, stmt.id));
         }
         if self.level.meets(&stmt.kind) {
             // A copy that is not complete goes on behind the meeting.

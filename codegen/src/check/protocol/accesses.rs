@@ -135,8 +135,8 @@ impl Run<'_, '_> {
         self.charge()?;
         let agent = &self.agents[self.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
-        let is_used = self.input.code.used_in_shared.contains(&stmt);
-        let record = GlobalRecord { param, access, step, at, site: self.site(stmt), is_used };
+        let used = self.input.code.used.get(&stmt).copied().unwrap_or_default();
+        let record = GlobalRecord { param, access, step, at, site: self.site(stmt), used };
         if access.kind == AccessKind::Reduce && self.meets_another_reduction(&record) {
             let span = self.span_of(stmt);
             self.doubt(Why::Global, span);

@@ -51,7 +51,7 @@ impl<'k> Run<'_, 'k> {
             StmtKind::BulkCopy(copy) => return self.bulk_copy(stmt, copy),
             StmtKind::RemoteCopy(copy) => return self.remote_copy(stmt, copy),
             StmtKind::Barrier { barrier, op, scope } => return self.barrier(stmt, barrier, op, *scope),
-            StmtKind::EditMap { map, edit } => self.edit_map(stmt, map, edit)?,
+            StmtKind::EditMap { map, edit } => return self.edit_map(stmt, map, edit),
             StmtKind::BulkCommitGroup => return Ok(self.commit_group()),
             StmtKind::BulkWaitGroup { pending, read_only } => {
                 return Ok(self.wait_group(*pending, *read_only));
@@ -319,20 +319,37 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step {
+    fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step<Flow> {
+        let publishes = matches!(edit, MapEdit::Publish { .. });
+        // PTX ISA, "tensormap.cp_fenceproxy": `.sync.aligned`.
+        if let MapEdit::Publish { index, .. } = edit
+            && self.numbers(index).is_none_or(|index| index.uniform().is_none())
+        {
+            self.doubt(Why::Undefined, stmt.origin.span);
+        }
+        if publishes && self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
+            return Ok(Flow::Blocked);
+        }
         if self.input.code.uses_maps {
             self.doubt(Why::Maps, stmt.origin.span);
         }
         let (block, at) = self.address(map)?;
         let range = at..at + bytes_of(u64::from(MAP_BYTES));
-        let access = match edit {
-            MapEdit::Publish { .. } => READ,
-            MapEdit::CopyFrom { .. }
-            | MapEdit::Address { .. }
-            | MapEdit::Extent { .. }
-            | MapEdit::Stride { .. } => WRITE,
+        // An edit changes a few bytes of a map that is there.
+        let changes = match edit {
+            MapEdit::CopyFrom { .. } => Some(Region::all(range.clone())),
+            MapEdit::Address { .. } | MapEdit::Extent { .. } | MapEdit::Stride { .. } => {
+                Some(Region::Some(range.clone()))
+            }
+            MapEdit::Publish { .. } => None,
         };
-        self.touch(stmt.id, block, (access, Region::Some(range)), None)
+        if !matches!(edit, MapEdit::CopyFrom { .. }) {
+            self.touch(stmt.id, block, (READ, Region::all(range)), None)?;
+        }
+        if let Some(region) = changes {
+            self.touch(stmt.id, block, (WRITE, region), None)?;
+        }
+        Ok(Flow::Next)
     }
 
     /// Where a statement is written.

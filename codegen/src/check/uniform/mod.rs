@@ -14,8 +14,8 @@ use std::collections::hash_map::Entry;
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, RowOp, Span, Stmt, StmtId, StmtKind, Sync, Team,
-    visit,
+    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, MapEdit, RowOp, Span, Stmt, StmtId, StmtKind, Sync,
+    Team, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use facts::{Fact, Facts, Level};
@@ -176,6 +176,7 @@ pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
             | StmtKind::LoadFragment(_)
             | StmtKind::StoreWarp(_)
             | StmtKind::ReduceRows { .. }
+            | StmtKind::EditMap { edit: MapEdit::Publish { .. }, .. }
     )
 }
 

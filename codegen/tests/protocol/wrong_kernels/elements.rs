@@ -133,3 +133,33 @@ fn a_copy_of_more_than_the_part(x: Global<u32>, out: Global<u32>) {
     full.wait(0);
     out.set(first + t, row.get(t + 64));
 }
+
+/// Blocks of a cluster that differ along y have the same place along x.
+#[tma_kernel(threads = 64, cluster = [1, 2, 1])]
+fn blocks_of_one_place_along_x(x: Global<u32>, out: Global<u32>) {
+    let t = thread_idx().x;
+    let first = block_idx().x * 64;
+    if cluster_rank() == 0 { x.set(first + t, t); }
+    sync_threads();
+    if cluster_rank() == 1 { out.set(first + t, x.get(first + 63 - t)); }
+}
+
+/// The wait is another thread's: it says nothing of this copy.
+#[tma_kernel(threads = 64)]
+fn a_copy_that_another_thread_waits_for(x: Global<u32>, out: Global<u32>, counter: Global<u32>) {
+    let row: SharedArray<u32, 64> = shared();
+    let t = thread_idx().x;
+    row.set(t, t);
+    fence_proxy_async();
+    sync_threads();
+    if block_idx().x > 0 {
+        if t == 0 {
+            x.bulk_store(block_idx().x * 64, row, 0, 64);
+            bulk_commit_group();
+            bulk_wait_group_read::<0>();
+        }
+        if t == 32 { bulk_wait_group::<0>(); }
+    }
+    sync_grid(counter);
+    if block_idx().x == 0 { out.set(t, x.get(64 + t)); }
+}

@@ -4,6 +4,7 @@
 mod polls;
 mod reads;
 
+pub(super) use self::reads::Used;
 use super::slice::Slice;
 use crate::ir::{
     BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind,
@@ -34,8 +35,8 @@ pub(super) struct Steps<'k> {
     invalidates: bool,
     /// Whether an access of the kernel acquires what others release: an order that is not followed.
     pub(super) acquires: bool,
-    /// Reads of global memory whose values go on to shared memory.
-    pub(super) used_in_shared: QuickSet<StmtId>,
+    /// Of reads of global memory that copies access, whether what was read has been used.
+    pub(super) used: QuickMap<StmtId, Used>,
     /// Whether copies use tensor maps in memory.
     pub(super) uses_maps: bool,
     /// Whether blocks access the shared memory of others.
@@ -153,7 +154,7 @@ impl<'k> Steps<'k> {
             variables.extend(needed.then_some(local));
         }
         let (outer, silent) = (outer(&steps), silent(&steps));
-        let used_in_shared = reads::used_in_shared(kernel, &slice);
+        let used = reads::used(kernel, &slice);
         let invalidates = |step: &Step<'_>| {
             matches!(step.op, Op::Do(stmt)
                 if matches!(stmt.kind, StmtKind::Barrier { op: BarrierOp::Invalidate, .. }))
@@ -172,7 +173,7 @@ impl<'k> Steps<'k> {
             invalidates,
             // A fence behind a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
-            used_in_shared,
+            used,
             uses_maps,
             is_remote: names_others(kernel),
             returns,

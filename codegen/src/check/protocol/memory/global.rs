@@ -8,6 +8,7 @@ use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement, View};
 
 use super::region::Overlap;
 use super::{Site, all_know_over};
+use crate::check::protocol::code::Used;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::term::{Term, Terms};
 use crate::ir::ParamId;
@@ -31,8 +32,8 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) step: Epoch,
     pub(in crate::check::protocol) at: Whereabouts,
     pub(in crate::check::protocol) site: Site,
-    /// Whether it is a read whose value goes on to shared memory: where that is over, so is the read.
-    pub(in crate::check::protocol) is_used: bool,
+    /// Whether its threads have used what they read, when others know that they have come further.
+    pub(in crate::check::protocol) used: Used,
 }
 
 /// Two accesses that do not go together.
@@ -57,11 +58,17 @@ pub(in crate::check::protocol) fn access(
             continue;
         }
         let requirement = match old.access.before(new.access) {
-            Requirement::OverAndFenced if old.is_used => Requirement::Over,
+            Requirement::OverAndFenced if old.used == Used::Surely => Requirement::Over,
             requirement => requirement,
         };
         let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
-        let overlap = overlap(terms, &old.at, &new.at);
+        let is_unsure = requirement == Requirement::OverAndFenced
+            && hazard == Hazard::NoProxyFence
+            && old.used == Used::Maybe;
+        let overlap = match overlap(terms, &old.at, &new.at) {
+            Overlap::Yes if is_unsure => Overlap::Maybe,
+            overlap => overlap,
+        };
         let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);
         if overlap != Overlap::No && is_worse {
             clash = Some(GlobalClash { earlier: old.clone(), hazard, overlap });

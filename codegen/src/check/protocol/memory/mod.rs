@@ -118,19 +118,23 @@ impl Memory {
         clash
     }
 
-    /// Whether somebody may have written all bytes of an access; of one whose bytes are not known
-    /// some of those that it may touch.
+    /// Whether somebody has written all bytes of an access; of one whose bytes are not known, all
+    /// that it may touch.
     pub(super) fn is_written(&self, read: &Record) -> bool {
         let hull = &read.hull;
+        // Of bytes that are not known it is not known either that they were written.
         let is_write = |record: &&Record| {
             let other = &record.hull;
-            record.access.kind != AccessKind::Read && other.start < hull.end && hull.start < other.end
+            record.access.kind != AccessKind::Read
+                && !matches!(record.region, Region::Some(_))
+                && other.start < hull.end
+                && hull.start < other.end
         };
         let writes = || self.records.iter().filter(is_write);
         let is_whole = |write: &Record| {
             write.region.is_dense() && write.hull.start <= hull.start && hull.end <= write.hull.end
         };
-        let Some(bytes) = read.region.bytes() else { return writes().next().is_some() };
+        let bytes = read.region.may_be();
         if writes().any(is_whole) {
             return true;
         }

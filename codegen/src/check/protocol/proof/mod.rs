@@ -79,6 +79,7 @@ pub(super) fn prove(
         return Outcome::Budget;
     }
     let choices = Choices { forks: true, ..Choices::default() };
+    terms.count_in(statics.period);
     let mut run = Run::new(input, terms, choices, *left);
     let outcome = all_states(&mut run, statics, states);
     *left = run.budget;

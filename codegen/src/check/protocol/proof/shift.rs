@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::renamed::{Renaming, replace_all, symbol_of};
 use super::statics::Statics;
-use super::widen::{counters, is_count};
+use super::widen::counters;
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::parted;
 use crate::check::protocol::run::Run;
-use crate::check::protocol::term::{Node, Symbol, Term, Terms};
+use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar};
 use crate::quick::QuickSet;
@@ -80,9 +80,8 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
             continue;
         }
         let scalar = terms.scalar(base);
-        // Other sums wrap: nothing is known of what they have come to.
-        let counts = by > 0 && is_count(scalar) && is_brought(terms.node(base));
-        let symbol = if counts { terms.turns(scalar) } else { terms.fresh(scalar) };
+        // Sums may wrap: nothing is known of what they have come to.
+        let symbol = terms.fresh(scalar);
         if by == 0 {
             renaming.whole.insert(base, symbol);
             continue;
@@ -93,16 +92,6 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
         renaming.whole.insert(sum, symbol);
     }
     renaming
-}
-
-/// Whether this is a number that a launch brings, to which turns can be added without wrapping.
-fn is_brought(node: &Node) -> bool {
-    matches!(
-        node,
-        Node::Symbol(
-            Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Elected(_) | Symbol::Read(..)
-        )
-    )
 }
 
 /// Terms that variables have which were others at the turn before.

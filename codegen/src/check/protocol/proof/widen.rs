@@ -230,7 +230,7 @@ fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
 }
 
 /// Whether numbers of a type count: those of which small ones never wrap.
-pub(super) fn is_count(scalar: Scalar) -> bool {
+fn is_count(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize | Scalar::I32 | Scalar::I64)
 }
 

@@ -39,9 +39,15 @@ impl Terms {
             None => (product, 1),
         };
         let symbol = if let Node::Cast(inner) = *self.node(turns) { inner } else { turns };
-        let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)));
+        let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)))
+            && keeps_numbers(self.scalar(symbol), self.scalar(turns));
         let is_small = (1..MOST_PERIOD).contains(&period) && (0..MOST_REST).contains(&rest);
-        (is_turns && is_small).then_some(Linear { turns, period, rest })
+        (is_turns && is_small && self.counts_in(period)).then_some(Linear { turns, period, rest })
+    }
+
+    /// Whether so many times the turns do not wrap: not more than what is counted does.
+    fn counts_in(&self, period: i128) -> bool {
+        period == 1 || self.period > 0 && self.period % period == 0
     }
 
     /// The sum as a term.
@@ -129,7 +135,7 @@ impl Terms {
             BinaryOp::Add if (0..MOST).contains(&by) => Some(self.sum(Linear { rest: rest + by, ..sum })),
             BinaryOp::Sub if (0..=rest).contains(&by) => Some(self.sum(Linear { rest: rest - by, ..sum })),
             BinaryOp::Mul
-                if (1..MOST).contains(&by) && period * by < MOST_PERIOD && rest * by < MOST_REST =>
+                if (1..MOST).contains(&by) && self.counts_in(period * by) && rest * by < MOST_REST =>
             {
                 Some(self.sum(Linear { turns, period: period * by, rest: rest * by }))
             }
@@ -165,16 +171,22 @@ impl Terms {
         }
     }
 
-    /// A sum keeps its form as a number of another type that is no narrower.
+    /// A sum keeps its form as a number of another type that has all of its numbers.
     pub(in crate::check::protocol) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let sum = self.linear(a)?;
-        if !to.is_integer() || to.bytes() < self.scalar(a).bytes() {
+        if !keeps_numbers(self.scalar(a), to) {
             return None;
         }
         let symbol = if let Node::Cast(symbol) = *self.node(sum.turns) { symbol } else { sum.turns };
         let turns = if self.scalar(symbol) == to { symbol } else { self.add(Node::Cast(symbol), to) };
         Some(self.sum(Linear { turns, ..sum }))
     }
+}
+
+/// Whether a type has all numbers of another that counts.
+fn keeps_numbers(from: Scalar, to: Scalar) -> bool {
+    let most = |scalar: Scalar| scalar.integer_range().map(|(_, most)| most);
+    most(from).is_some() && most(to) >= most(from)
 }
 
 fn is_power_of_two(number: i128) -> bool {

@@ -32,6 +32,8 @@ pub(super) struct Terms {
     sizes: Vec<u32>,
     /// How many fresh symbols there are, and how many of turns.
     given: [u32; 2],
+    /// What sums of turns count in: their multiples do not wrap, if they divide it.
+    period: i128,
     /// Operations since somebody asked.
     operations: u64,
 }
@@ -80,6 +82,11 @@ impl Terms {
         self.numbered.push(numbered);
         self.nodes.push((node, scalar));
         term
+    }
+
+    /// From now on, what counts turns is a multiple of this, and a rest.
+    pub(super) fn count_in(&mut self, period: i128) {
+        self.period = period;
     }
 
     /// How many operations were computed since this was asked last.
