@@ -142,7 +142,8 @@ fn compare(program: &[Step]) -> Result<(), TestCaseError> {
                     view.knows_over(epoch),
                     view.sees_async(epoch, Memory::Shared),
                     view.sees_async(epoch, Memory::Global),
-                    view.fences_read(epoch),
+                    view.fences_read(epoch, Memory::Shared),
+                    view.fences_read(epoch, Memory::Global),
                 ];
                 let wanted = [
                     model.leads(event, now, true),
@@ -150,6 +151,7 @@ fn compare(program: &[Step]) -> Result<(), TestCaseError> {
                     model.leads_fenced(event, now, Memory::Shared, true),
                     model.leads_fenced(event, now, Memory::Global, true),
                     model.leads_fenced(event, now, Memory::Shared, false),
+                    model.leads_fenced(event, now, Memory::Global, false),
                 ];
                 prop_assert_eq!(known, wanted, "event {} in {:?}", event, view);
             }
