@@ -31,7 +31,9 @@ pub fn print_tiles(n: u32) {
 
         for i in 0..16 {
             cube.set([0, i / 8, i / 4 % 2, i % 4], i * -1000);
-            lines[n].set([i], 255 - i as u8);
+            for line in 0..2u32 {
+                lines[line].set([i], 255 - i as u8);
+            }
         }
         cube.set([0, 1, 1, 3], i32::MIN);
         print_tile(cube);

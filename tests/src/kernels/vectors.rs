@@ -215,7 +215,7 @@ pub fn vector_from(src: Global<f32>, i: u32, dst: Global<f32>) {
 /// The same, and tells where it goes wrong.
 #[tma_kernel(threads = 1, checked)]
 pub fn vector_from_checked(src: Global<f32>, i: u32, dst: Global<f32>) {
-    let tile: Tile<f32, Shape2<4, 8>> = shared();
+    let tile: Tile<f32, Shape2<1, 8>> = shared();
     tile.set_vec([0, 0], src.get_vec::<4>(0));
     tile.set_vec([0, 4], src.get_vec::<4>(i));
     dst.set_vec(0, tile.get_vec::<2>([0, i]));

@@ -76,7 +76,10 @@ impl Run<'_, '_> {
                 let whole = if let Type::Tile(whole) = to.ty.local() { whole } else { &moved };
                 let ranges = match multicast {
                     Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
-                    Some(Multicast::Mask(_)) | None => bytes_of_elements(&moved, at).to_vec(),
+                    // With the gaps of a tile, which nobody reads.
+                    Some(Multicast::Mask(_)) | None => {
+                        Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
+                    }
                 };
                 let bytes = bytes_of(moved.bytes());
                 if let Some(Multicast::Sliced(axis)) = multicast {
