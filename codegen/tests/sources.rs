@@ -103,8 +103,9 @@ fn warnings_are_in_the_report_with_their_places() {
 fn what_the_target_lacks_is_an_error_with_its_places() {
     let package = Package::new("lacking");
     let changing = "fn k(maps: Maps<Tile<f32, Shape1<32>>>, model: TensorMap<Tile<f32, Shape1<32>>>) {\n    \
-                    let map: SharedMap<Tile<f32, Shape1<32>>> = shared();\n    map.copy_from(model);\n    \
-                    map.set_extent::<0>(4);\n    map.publish(maps, 0);\n}\n";
+                    let map: SharedMap<Tile<f32, Shape1<32>>> = shared();\n    \
+                    if lane_idx() == 0 { map.copy_from(model);\n    \
+                    map.set_extent::<0>(4); }\n    sync_warp(); map.publish(maps, 0);\n}\n";
     package.write("lib.rs", format!("{}#[tma_kernel(threads = 32)]\n{changing}", kernel("first")));
     let roots = [package.0.join("src")];
     let build = |target| Build::new().target(target).compile(&package.0, &roots, &package.0.join("out"));

@@ -101,7 +101,8 @@ impl fmt::Display for Why {
             Self::Global => "unordered accesses to the same global memory",
             Self::Waits => "this waits for what another thread writes, which is not followed",
             Self::Blocks => {
-                "other blocks may write this memory, and what orders blocks is not followed but for `sync_grid` and a count of the last block"
+                "other blocks may write this memory; only `sync_grid` and a counter of the last block are known to \
+                 order blocks"
             }
             Self::NoEnd => "no execution was followed to the end of the kernel",
             Self::Registers => {

@@ -26,9 +26,12 @@ impl fmt::Display for Suspect {
         let (code, message) = (self.diagnostic.code(), self.diagnostic.message());
         match self.diagnostic.counterexample().filter(|launch| !launch.numbers.is_empty()) {
             Some(launch) => {
-                write!(f, "{code} with {launch}: {message}; if that is never so, say it with `assume(..)`")
+                write!(
+                    f,
+                    "{code} with {launch}: {message}; if no launch has these values, state it with `assume(..)`"
+                )
             }
-            None => write!(f, "{code}: {message}; if no launch leads here, say why with `assume(..)`"),
+            None => write!(f, "{code}: {message}; if this cannot happen, rule it out with `assume(..)`"),
         }
     }
 }

@@ -407,6 +407,9 @@ fn reads_that_are_used_too_late() {
         ("", "other.set(lane_idx(), r);"),
         ("if n == 7 { other.set(lane_idx(), r); }", ""),
         ("other.set(lane_idx(), r * 0);", ""),
+        ("other.set(lane_idx(), (r >> 31) >> 1);", ""),
+        ("other.set(lane_idx(), r); other.set(lane_idx(), 2);", ""),
+        ("for _ in 0..1 { if n == 7 { break; } other.set(lane_idx(), r); }", ""),
     ] {
         is_not_proved(&format!(
             "#[tma_kernel(threads = 32)]
@@ -423,6 +426,37 @@ fn k(x: Global<u32>, out: Global<u32>, n: u32) {{
     if lane_idx() == 0 {{ x.bulk_store(first, row, 0, 32); bulk_commit_group(); bulk_wait_group::<0>(); }}
     {behind}
     out.set(first + lane_idx(), r);
+}}
+"
+        ));
+    }
+}
+
+/// Waits for copies that are not made, not committed, or another thread's.
+#[test]
+fn waits_that_say_nothing_of_a_copy() {
+    let copies = [
+        "if t == 0 { x.bulk_store(0, row, 0, 32); bulk_commit_group(); }
+         for _ in 0..n { if t == 0 { bulk_wait_group::<0>(); } }",
+        "if t == 0 { x.bulk_store(0, row, 0, 32); bulk_wait_group::<0>(); bulk_commit_group(); }",
+        "match n { 0 => { if t == 0 { x.bulk_store(0, row, 0, 32); bulk_commit_group(); } } _ => {} }
+         match n { 1 => { if t == 0 { bulk_wait_group::<0>(); } } _ => {} }",
+    ];
+    for copy in copies {
+        is_not_proved(&format!(
+            "#[tma_kernel(threads = 32)]
+fn k(x: Global<u32>, out: Global<u32>, counter: Global<u32>, n: u32) {{
+    let row: SharedArray<u32, 32> = shared();
+    let t = thread_idx().x;
+    row.set(t, 1);
+    fence_proxy_async();
+    sync_threads();
+    if block_idx().x == 0 {{
+        {copy}
+        if t == 0 {{ bulk_wait_group_read::<0>(); }}
+    }}
+    sync_grid(counter);
+    if block_idx().x == 1 {{ out.set(t, x.get(t)); }}
 }}
 "
         ));

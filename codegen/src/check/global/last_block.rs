@@ -1,9 +1,8 @@
-//! The block that has counted itself last: it reads what all others wrote before they counted
-//! themselves.
+//! Recognises the last block: each block adds 1 to a counter, and the one that gets one less than the
+//! blocks of the grid reads what all of them wrote.
 //!
-//! Each block writes, and one of its threads adds 1 to a counter, releasing and acquiring. Whoever gets
-//! one less than the blocks of the grid comes after the additions of all others, and so do the threads
-//! that it tells. The additions are a chain of read-modify-writes, in which each acquires what those
+//! Each block writes, and one of its threads adds 1 to the counter, releasing and acquiring. The last
+//! one comes after the additions of all others, and so do the threads that it tells. The additions are a chain of read-modify-writes, in which each acquires what those
 //! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
 //! order"). The counter is taken to be zero when the kernel starts.
 
@@ -15,7 +14,7 @@ use crate::ir::{
 };
 
 /// A statement by which each block counts itself once.
-struct Count<'a, 'k> {
+pub(super) struct Count<'a, 'k> {
     located: &'a Located<'k>,
     /// From where its thread releases what it knows, to where it has acquired what others released:
     /// fences around it, or itself.
@@ -25,31 +24,33 @@ struct Count<'a, 'k> {
 
 /// Whether all blocks' `write` comes before `read`, which the last block alone does.
 pub(super) fn orders(
-    kernel: &Kernel,
-    kept: &Kept<'_>,
+    counts: &[Count<'_, '_>],
     blocks_meet: &Together,
-    (write, read): (&Located<'_>, &Located<'_>),
+    write: &Located<'_>,
+    read: &Located<'_>,
 ) -> bool {
     let plain = |one: &Located<'_>| !one.touch.is_strong && !one.touch.by_copy;
-    if !plain(write) || !plain(read) || !kept.blocks_in_line {
-        return false;
-    }
-    counts(kernel, kept).iter().any(|count| {
-        let returned = count.located.returned.map(|returned| returned.id);
-        let is_last =
-            returned.is_some_and(|id| read.guards.iter().any(|guard| guard.is_behind_all_others(id)));
-        let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.touch.stmt.id);
-        let is_by_the_same = write.guards.starts_with(&count.located.guards);
-        is_last
-            && of_write < count.release
-            && count.acquire < of_read
-            && (is_by_the_same || !blocks_meet.may(of_write, of_count))
-    })
+    plain(write)
+        && plain(read)
+        && counts.iter().any(|count| {
+            let returned = count.located.returned.map(|returned| returned.id);
+            let is_last =
+                returned.is_some_and(|id| read.guards.iter().any(|guard| guard.is_behind_all_others(id)));
+            let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.touch.stmt.id);
+            let is_by_the_same = write.guards.starts_with(&count.located.guards);
+            is_last
+                && of_write < count.release
+                && count.acquire < of_read
+                && (is_by_the_same || !blocks_meet.may(of_write, of_count))
+        })
 }
 
 /// The counts of a kernel that each block does once, and nothing else with their counter, but for the
 /// last block.
-fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
+pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
+    if !kept.blocks_in_line {
+        return vec![];
+    }
     let of_all = kept.accesses.iter().filter(|one| {
         let is_once = one.is_of_one_thread && one.guards.iter().all(|guard| guard.is_of_threads());
         is_once && matches!(one.place.as_slice(), [place] if place.int.is_some())
@@ -105,9 +106,21 @@ fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
         return inner.into_iter().find_map(|block| fences_around(block, of));
     };
     let is_fence = |stmt: &&Stmt| matches!(stmt.kind, StmtKind::Fence(Fence::Memory));
-    let is_barrier = |stmt: &&Stmt| matches!(stmt.kind, StmtKind::Sync(_) | StmtKind::SyncGrid { .. });
     let (before, behind) = (&block.stmts[..at], &block.stmts[at + 1..]);
-    let before = before.iter().rev().take_while(|stmt| !is_barrier(stmt)).find(is_fence)?;
-    let behind = behind.iter().take_while(|stmt| !is_barrier(stmt)).find(is_fence)?;
+    let before = before.iter().rev().take_while(|stmt| tells_nobody(stmt)).find(is_fence)?;
+    let behind = behind.iter().take_while(|stmt| tells_nobody(stmt)).find(is_fence)?;
     Some((before.id, behind.id))
+}
+
+/// Whether no other thread can learn by a statement how far this one has come; a fence alone orders.
+fn tells_nobody(stmt: &Stmt) -> bool {
+    matches!(
+        stmt.kind,
+        StmtKind::Assign { .. }
+            | StmtKind::SharedGet { .. }
+            | StmtKind::SharedSet { .. }
+            | StmtKind::GlobalGet { .. }
+            | StmtKind::GlobalSet { .. }
+            | StmtKind::Fence(Fence::Memory)
+    )
 }

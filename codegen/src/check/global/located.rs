@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::numbers::{Number, Numbers};
 use super::touch::Touch;
 use super::unordered::Ordering;
-use crate::ir::{Block, ExprKind, Kernel, LocalId, SharedId, Stmt, StmtId, StmtKind, visit};
+use crate::ir::{Arm, Block, ExprKind, Kernel, LocalId, Scalar, SharedId, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
 /// An access, where it is made, and by whom.
@@ -49,15 +49,18 @@ pub(super) enum GuardKind {
 }
 
 impl Kept<'_> {
-    /// Whether the threads that a copy is made by come to a wait, which is for their own copies alone.
-    pub(super) fn is_waited_for(&self, copy: StmtId, wait: StmtId) -> bool {
+    /// Whether the threads that make a copy also come to the end of a group, or to a wait, which is for
+    /// their own copies alone.
+    pub(super) fn is_of_the_same(&self, copy: StmtId, group: StmtId) -> bool {
         let made = self.accesses.iter().find(|one| one.touch.stmt.id == copy);
-        let Some((made, guards)) = made.zip(self.waits.get(&wait)) else { return false };
-        let leads_there = |guard: &&Guard| {
+        let Some((made, guards)) = made.zip(self.groups.get(&group)) else { return false };
+        let leads_there = |guard: &Guard| {
             let is_same = |other: &Guard| other.condition.id == guard.condition.id && other.arm == guard.arm;
-            !guard.condition.by_turn && made.guards.iter().any(is_same)
+            // A loop over the same range has as many turns.
+            let is_lasting = guard.kind == GuardKind::Loop || !guard.condition.by_turn;
+            is_lasting && made.guards.iter().any(is_same)
         };
-        guards.iter().filter(|guard| guard.kind != GuardKind::Loop).all(|guard| leads_there(&guard))
+        guards.iter().all(leads_there)
     }
 }
 
@@ -101,8 +104,9 @@ pub(super) struct Kept<'k> {
     pub(super) accesses: Vec<Located<'k>>,
     /// Statements that may order memory.
     pub(super) orders: Vec<Ordering<'k>>,
-    /// The conditions that lead to each wait for all copies of a thread.
-    pub(super) waits: QuickMap<StmtId, Vec<Guard>>,
+    /// The conditions that lead to each end of a group of copies, and to each wait for all groups of
+    /// a thread.
+    pub(super) groups: QuickMap<StmtId, Vec<Guard>>,
     /// Whether the kernel asks where in the grid a block is.
     pub(super) asks_for_blocks: bool,
     /// Whether the blocks are in a line, as far as the kernel asks.
@@ -198,8 +202,10 @@ impl<'k> Walk<'k> {
             let located = Located { touch, place, value, returned, at_own_block, guards, is_of_one_thread };
             self.kept.accesses.push(located);
         }
-        if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
-            self.kept.waits.insert(stmt.id, self.guards.clone());
+        if let StmtKind::BulkCommitGroup | StmtKind::BulkWaitGroup { pending: 0, read_only: false } =
+            stmt.kind
+        {
+            self.kept.groups.insert(stmt.id, self.guards.clone());
         }
         if let StmtKind::Atomic(_)
         | StmtKind::Fence(_)
@@ -225,9 +231,18 @@ impl<'k> Walk<'k> {
             }
         } else if let StmtKind::Match { value, arms, otherwise } = &stmt.kind {
             let condition = self.numbers.number(value);
+            // Arms are told by their patterns: they are those of this statement, or those of an `if`.
+            let truth = (value.ty.as_scalar() == Some(Scalar::Bool)).then_some(condition);
+            let condition = truth.unwrap_or_else(|| self.numbers.like(condition));
+            let patterns = arms.iter().map(|arm| Some(&arm.ranges)).chain([None]);
             let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
-            for (arm, block) in blocks.enumerate() {
-                self.guarded(self.guard(condition, arm), block);
+            for (number, (ranges, block)) in patterns.zip(blocks).enumerate() {
+                let arm = match truth {
+                    Some(_) => arm_of_truth(arms, ranges),
+                    None => number,
+                };
+                // No arm of a number is the one in which something holds.
+                self.guarded(self.guard(condition, arm + usize::from(truth.is_none())), block);
             }
         } else if let StmtKind::For(inner) = &stmt.kind {
             let ranges = &self.ranges;
@@ -270,6 +285,17 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The arm of an `if` that has the truth values of these ranges, or those that are left over.
+fn arm_of_truth(arms: &[Arm], ranges: Option<&Vec<(i128, i128)>>) -> usize {
+    let has =
+        |ranges: &[(i128, i128)], value| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
+    let holds = match ranges {
+        Some(ranges) => has(ranges, 1),
+        None => !arms.iter().any(|arm| has(&arm.ranges, 1)),
+    };
+    usize::from(!holds)
 }
 
 /// The shared arrays that one statement of a thread writes, and nothing else: what is read there is

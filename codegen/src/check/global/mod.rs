@@ -60,6 +60,7 @@ fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
         threads: kernel.launch.thread_count(),
         asks_for_blocks: *asks_for_blocks,
     };
+    let counts = last_block::counts(kernel, kept);
     let mut found = narrow(kernel, all);
     for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
         let span = one.touch.stmt.origin.span;
@@ -67,10 +68,9 @@ fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
             found.push(Doubt { why: Why::Together, span });
         }
         let others = by_param.get(&one.touch.param).into_iter().flatten();
-        let is_ordered = |with: &&&Located<'_>| {
-            !one.touch.writes && last_block::orders(kernel, kept, &meetings.block, (with, one))
-        };
-        let whys = others.filter(|with| !is_ordered(with)).filter_map(|with| meetings.conflict(one, with));
+        let is_ordered =
+            |with: &Located<'_>| !one.touch.writes && last_block::orders(&counts, &meetings.block, with, one);
+        let whys = others.filter_map(|with| meetings.conflict(one, with).filter(|_| !is_ordered(with)));
         if let Some(why) = whys.min() {
             found.push(Doubt { why, span });
         }
@@ -158,17 +158,13 @@ impl Meetings {
         // The index tells the thread of the grid, or of any block.
         let is_of_grid = !by_turn && any(&|number| number.is_of_grid(self.threads));
         let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
-        let tells_threads = |guard: &Guard| {
-            let Number { by_thread, by_block, by_turn, .. } = guard.condition;
-            guard.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
-        };
         // In each turn of a loop it may be another thread for which a condition holds.
         let varies = |guard: &Guard| {
             guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn
         };
         let also_writes = with.guards.iter().all(|guard| {
             one.guards.contains(guard) && (one.is_of_one_thread || !varies(guard))
-                || is_of_thread && tells_threads(guard)
+                || is_of_thread && guard.is_of_threads()
         });
         // At an index that is the same in all threads of a block, or in all blocks, one of them does.
         let in_one_block = |located: &Located<'_>| {

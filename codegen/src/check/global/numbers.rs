@@ -190,6 +190,11 @@ impl Numbers {
         }
     }
 
+    /// A value that no other equals, of which as much is known as of this one.
+    pub(super) fn like(&mut self, number: Number) -> Number {
+        Number { id: self.fresh().id, ..number }
+    }
+
     /// The number of a value. Each operation is looked at once: variables have their numbers.
     pub(super) fn number(&mut self, expr: &Expr) -> Number {
         if let ExprKind::Local(local) = expr.kind {

@@ -39,6 +39,7 @@ impl Together {
             kept,
             level,
             open: BTreeSet::new(),
+            committed: BTreeSet::new(),
             pairs: BTreeSet::new(),
             loops: QuickMap::default(),
             exits: QuickMap::default(),
@@ -62,6 +63,8 @@ struct Walk<'k> {
     level: Level,
     /// The copies into global memory that nothing has waited for yet.
     open: BTreeSet<StmtId>,
+    /// Those whose group has ended.
+    committed: BTreeSet<StmtId>,
     pairs: BTreeSet<(StmtId, StmtId)>,
     /// Loops that were gone through: the accesses before them, and those at their ends. So loops
     /// within loops are not gone through again where nothing has come to them.
@@ -81,11 +84,15 @@ impl Walk<'_> {
             since.insert(stmt.id);
             if touch.by_copy && touch.writes {
                 self.open.insert(stmt.id);
+                self.committed.remove(&stmt.id);
             }
             return since;
         }
-        if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
-            self.open.retain(|copy| !self.kept.is_waited_for(*copy, stmt.id));
+        let is_of_the_same = |copy: &StmtId| self.kept.is_of_the_same(*copy, stmt.id);
+        if let StmtKind::BulkCommitGroup = stmt.kind {
+            self.committed.extend(self.open.iter().filter(|copy| is_of_the_same(copy)));
+        } else if let StmtKind::BulkWaitGroup { pending: 0, read_only: false } = stmt.kind {
+            self.open.retain(|copy| !(self.committed.contains(copy) && is_of_the_same(copy)));
         }
         if self.level.meets(&stmt.kind) {
             // A copy that is not complete goes on behind the meeting.

@@ -52,3 +52,10 @@ fn the_last_block_reads_its_own(parts: Global<u32>, count: Global<u32>, out: Glo
         out.set(lane_idx(), parts.get(block_idx().x * 32 + 31 - lane_idx()));
     }
 }
+
+/// Two ways to say which threads: the same blocks write and read.
+#[tma_kernel(threads = 32)]
+fn the_same_threads_by_two_conditions(x: Global<u32>, out: Global<u32>) {
+    match block_idx().x == 0 { false => { x.set(thread_idx().x, 1); } true => {} }
+    if block_idx().x == 0 { } else { out.set(thread_idx().x, x.get(thread_idx().x)); }
+}

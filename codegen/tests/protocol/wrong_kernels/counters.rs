@@ -128,3 +128,47 @@ fn counted_with_one_fence(parts: Global<u32>, count: Global<u32>, out: Global<u3
         out.set(thread_idx().x, sum);
     }
 }
+
+/// The arm in which it is not the last.
+#[tma_kernel(threads = 32)]
+fn all_but_the_last(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    parts.set(block_idx().x * 32 + thread_idx().x, 1);
+    sync_threads();
+    if thread_idx().x == 0 {
+        let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+    }
+    sync_threads();
+    match is_last.get(0) {
+        false => {
+            let mut sum = 0;
+            for block in 0..grid_dim().x { sum += parts.get(block * 32 + thread_idx().x); }
+            out.set(block_idx().x * 32 + thread_idx().x, sum);
+        }
+        true => {}
+    }
+}
+
+/// The second fence comes after the others have been told.
+#[tma_kernel(threads = 64)]
+fn told_before_it_acquires(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
+    let is_last: SharedArray<bool, 1> = shared();
+    let told: Barrier = shared();
+    parts.set(block_idx().x * 64 + thread_idx().x, 1);
+    if thread_idx().x == 0 { told.init(1); }
+    sync_threads();
+    if thread_idx().x == 0 {
+        fence();
+        let before = count.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+        is_last.set(0, before + 1 == grid_dim().x);
+        told.arrive();
+        fence();
+    }
+    told.wait(0);
+    if is_last.get(0) {
+        let mut sum = 0;
+        for block in 0..grid_dim().x { sum += parts.get(block * 64 + thread_idx().x); }
+        out.set(thread_idx().x, sum);
+    }
+}

@@ -1,17 +1,17 @@
-//! Reads of global memory whose values the same threads write to shared memory, before they meet others:
-//! then they are over. Of others only a use tells, which ptxas may put as late as it likes.
+//! Whether the value of a read of global memory is certainly needed before its thread next synchronises:
+//! only then is the read over when others know that the thread has come further. Else ptxas may put off
+//! what uses the value.
 
 use crate::check::protocol::slice::Slice;
 use crate::ir::{
-    AtomicAccess, AtomicPlace, BinaryOp, Block, Expr, ExprKind, Kernel, LocalId, Stmt, StmtId, StmtKind,
-    visit,
+    BinaryOp, Block, Expr, ExprKind, Kernel, LocalId, ParamId, SharedId, Stmt, StmtId, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
-/// Whether threads have used what they read, when others know that they have come further.
+/// Whether the value of a read is needed in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::check::protocol) enum Used {
-    /// Nothing asks for it in time.
+    /// Nothing asks for it but a write of global memory behind.
     #[default]
     Never,
     /// It reaches shared memory, or a condition, and it is not known when.
@@ -21,28 +21,25 @@ pub(in crate::check::protocol) enum Used {
 
 /// The reads of memory that copies access, too.
 pub(super) fn used(kernel: &Kernel, slice: &Slice) -> QuickMap<StmtId, Used> {
-    let mut times: QuickMap<LocalId, usize> = QuickMap::default();
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        let given = if let StmtKind::Assign { local, .. } = &stmt.kind {
-            Some(*local)
-        } else if let StmtKind::GlobalGet { dest, .. } = &stmt.kind {
-            Some(*dest)
-        } else {
-            None
-        };
-        if let Some(local) = given {
-            *times.entry(local).or_default() += 1;
-        }
-    });
-    let mut walk = Walk { kernel, slice, times, found: QuickMap::default() };
+    let mut walk = Walk { kernel, slice, times: times(kernel), found: QuickMap::default() };
     walk.block(&kernel.body, &[]);
     walk.found
+}
+
+/// How often variables are given a value.
+fn times(kernel: &Kernel) -> QuickMap<LocalId, usize> {
+    let mut times: QuickMap<LocalId, usize> = QuickMap::default();
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Assign { local: given, .. } | StmtKind::GlobalGet { dest: given, .. } = &stmt.kind {
+            *times.entry(*given).or_default() += 1;
+        }
+    });
+    times
 }
 
 struct Walk<'a> {
     kernel: &'a Kernel,
     slice: &'a Slice,
-    /// How often variables are given a value.
     times: QuickMap<LocalId, usize>,
     found: QuickMap<StmtId, Used>,
 }
@@ -55,82 +52,104 @@ impl Walk<'_> {
             if let StmtKind::GlobalGet { dest, global, .. } = &stmt.kind
                 && self.slice.is_shared_with_copies(*global)
             {
-                let used = if self.reaches_shared(*dest, &behind) {
+                let used = if self.is_needed(*dest, &behind) {
                     Used::Surely
-                } else if may_reach_shared(self.kernel, *dest) {
+                } else if may_be_needed(self.kernel, *dest) {
                     Used::Maybe
                 } else {
                     Used::Never
                 };
                 self.found.insert(stmt.id, used);
             }
-            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &behind));
+            // Another turn of a loop comes before what is behind it.
+            let later = if matches!(stmt.kind, StmtKind::If { .. }) { &behind[..] } else { &[] };
+            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, later));
         }
     }
 
-    /// Whether a variable, or what is computed from it, is written to shared memory by one of these
-    /// statements, before a meeting or a copy.
-    fn reaches_shared(&self, from: LocalId, behind: &[&Stmt]) -> bool {
+    /// Whether these statements need the value of a variable before others can know that the thread has
+    /// come to them: they write it, or what depends on it, to memory that they do not write again.
+    fn is_needed(&self, from: LocalId, behind: &[&Stmt]) -> bool {
         let is_given_once = |local: &LocalId| self.times.get(local) == Some(&1);
-        if !is_given_once(&from) {
-            return false;
-        }
         let mut of: QuickSet<LocalId> = QuickSet::default();
-        of.insert(from);
+        of.extend(Some(from).filter(is_given_once));
+        let (mut needed, mut written) = (false, QuickSet::default());
         for stmt in behind {
-            if let StmtKind::Assign { local, value, .. } = &stmt.kind {
-                if depends(value, &of) && is_given_once(local) {
+            if let StmtKind::Assign { local, index, value } = &stmt.kind {
+                if index.is_empty() && depends(value, &of) && is_given_once(local) {
                     of.insert(*local);
                 }
-            } else if let StmtKind::SharedSet { index, value, .. } = &stmt.kind {
-                if depends(value, &of) || depends(index, &of) {
-                    return true;
+            } else if let Some((memory, values)) = stored(stmt) {
+                // What is written over may never be written.
+                if !written.insert(memory) {
+                    return false;
                 }
-            } else if let StmtKind::TileSet { at, value, .. } = &stmt.kind {
-                if depends(value, &of) || at.iter().any(|at| depends(at, &of)) {
-                    return true;
-                }
-            } else if let StmtKind::Atomic(atomic) = &stmt.kind
-                && let AtomicPlace::Shared(_) = atomic.place
-                && let AtomicAccess::Update { value, .. } | AtomicAccess::Store { value } = &atomic.access
-            {
-                if depends(value, &of) || depends(&atomic.index, &of) {
-                    return true;
-                }
-            } else if let StmtKind::Warp { value, .. } = &stmt.kind
-                && depends(value, &of)
-            {
-                return true;
-            } else if orders_or_copies(stmt) {
-                return false;
+                needed |= values.into_iter().any(|value| depends(value, &of));
+            } else if let StmtKind::Warp { value, .. } = &stmt.kind {
+                return needed || depends(value, &of);
+            } else if !matches!(
+                stmt.kind,
+                StmtKind::SharedGet { .. } | StmtKind::TileGet { .. } | StmtKind::GlobalGet { .. }
+            ) {
+                return needed;
             }
         }
-        false
+        needed
+    }
+}
+
+/// Memory that threads write.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Written {
+    Shared(SharedId),
+    Global(ParamId),
+    /// Some of several things.
+    Other,
+}
+
+/// What a statement writes to memory, and where.
+fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
+    let of = |thing: &Expr| {
+        if let ExprKind::Shared(id) = thing.kind { Written::Shared(id) } else { Written::Other }
+    };
+    if let StmtKind::SharedSet { array, index, value } = &stmt.kind {
+        Some((of(array), vec![index, value]))
+    } else if let StmtKind::TileSet { tile, at, value } = &stmt.kind {
+        Some((of(tile), at.iter().chain([value]).collect()))
+    } else if let StmtKind::GlobalSet { global, index, value } = &stmt.kind {
+        Some((Written::Global(*global), vec![index, value]))
+    } else {
+        None
     }
 }
 
 /// Whether a variable, or what is computed from it, reaches shared memory or a condition anywhere.
-fn may_reach_shared(kernel: &Kernel, from: LocalId) -> bool {
+fn may_be_needed(kernel: &Kernel, from: LocalId) -> bool {
     let mut of: QuickSet<LocalId> = QuickSet::default();
     of.insert(from);
     loop {
         let (before, mut reaches) = (of.len(), false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            let is_used = visit::operands(&stmt.kind).into_iter().any(|operand| depends(operand, &of));
-            if let StmtKind::Assign { local, value, .. } = &stmt.kind
-                && depends(value, &of)
-            {
-                of.insert(*local);
-            } else if let StmtKind::Pack { dest, accumulator } = &stmt.kind
-                && of.contains(accumulator)
-            {
-                of.insert(*dest);
+            let reads = |expr: &Expr| {
+                let mut any = false;
+                visit::each_local(expr, &mut |local| any |= of.contains(&local));
+                any
+            };
+            let is_read = visit::operands(&stmt.kind).into_iter().any(reads);
+            if let StmtKind::Assign { local, .. } = &stmt.kind {
+                if is_read {
+                    of.insert(*local);
+                }
+            } else if let StmtKind::Pack { dest, accumulator } = &stmt.kind {
+                if of.contains(accumulator) {
+                    of.insert(*dest);
+                }
             } else if let StmtKind::StoreAccumulator { accumulator, .. } = &stmt.kind {
                 reaches |= of.contains(accumulator);
             } else if let StmtKind::StoreWarp(store) = &stmt.kind {
                 reaches |= of.contains(&store.accumulator);
-            } else if !matches!(stmt.kind, StmtKind::Assign { .. } | StmtKind::GlobalSet { .. }) {
-                reaches |= is_used;
+            } else if !matches!(stmt.kind, StmtKind::GlobalSet { .. }) {
+                reaches |= is_read;
             }
         });
         if reaches || of.len() == before {
@@ -139,49 +158,41 @@ fn may_reach_shared(kernel: &Kernel, from: LocalId) -> bool {
     }
 }
 
-/// Whether threads meet or a copy begins in a statement.
-fn orders_or_copies(stmt: &Stmt) -> bool {
-    let is_one = |stmt: &Stmt| {
-        matches!(
-            stmt.kind,
-            StmtKind::Sync(_)
-                | StmtKind::SyncGrid { .. }
-                | StmtKind::Barrier { .. }
-                | StmtKind::TileCopy(_)
-                | StmtKind::BulkCopy(_)
-                | StmtKind::RemoteCopy(_)
-                | StmtKind::Warp { .. }
-                | StmtKind::ElectOne { .. }
-        )
-    };
-    let mut any = is_one(stmt);
-    for block in visit::blocks(&stmt.kind) {
-        visit::for_each_stmt(block, &mut |inner| any |= is_one(inner));
-    }
-    any
-}
-
-/// Whether the value of an expression depends on one of these variables, as far as it is no constant in
-/// any case.
+/// Whether an expression cannot be computed without one of these variables.
 fn depends(expr: &Expr, on: &QuickSet<LocalId>) -> bool {
     if let ExprKind::Local(local) = expr.kind {
         return on.contains(&local);
     }
-    if let ExprKind::Binary(op, a, b) = &expr.kind {
-        let is = |expr: &Expr, number: i128| expr.as_int() == Some(number);
-        let is_same = matches!((&a.kind, &b.kind), (ExprKind::Local(a), ExprKind::Local(b)) if a == b);
-        let vanishes = match op {
-            BinaryOp::Mul | BinaryOp::And => is(a, 0) || is(b, 0),
-            BinaryOp::Rem => is(b, 1) || is_same,
-            BinaryOp::Sub | BinaryOp::Xor | BinaryOp::Div => is_same,
-            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-                is_same
-            }
-            BinaryOp::Add | BinaryOp::Or | BinaryOp::Shl | BinaryOp::Shr => false,
-        };
-        if vanishes {
-            return false;
-        }
+    if let ExprKind::Cast(inner) = &expr.kind {
+        let bytes = |expr: &Expr| expr.ty.as_scalar().map(|scalar| scalar.bytes());
+        return bytes(inner) <= bytes(expr) && depends(inner, on);
     }
-    visit::operands_of(expr).into_iter().any(|operand| depends(operand, on))
+    let ExprKind::Binary(op, a, b) = &expr.kind else { return false };
+    let is_odd = |expr: &Expr| expr.as_int().is_some_and(|number| number % 2 != 0);
+    match op {
+        // Of both sides one side may take away what the other has.
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor => {
+            [(a, b), (b, a)].iter().any(|(one, other)| depends(one, on) && is_free(other))
+        }
+        BinaryOp::Mul => [(a, b), (b, a)].iter().any(|(one, other)| depends(one, on) && is_odd(other)),
+        BinaryOp::Div
+        | BinaryOp::Rem
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => false,
+    }
+}
+
+/// Whether an expression reads no variable: it may hold what depends on the others.
+fn is_free(expr: &Expr) -> bool {
+    let mut any = false;
+    visit::each_local(expr, &mut |_| any = true);
+    !any
 }
