@@ -40,8 +40,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// What is written by vectors is read by elements, in the opposite order, and the other way round.
-/// Each thread has its own part of the array. All meet between a write and a read, since LLVM would
-/// else take what was written for what is read.
+/// Each thread writes its own part of the array, and reads its neighbour's.
 #[tma_kernel(threads = 128, instances(
     bool_2 = <bool, 2>, bool_16 = <bool, 16>, i8_8 = <i8, 8>, u8_4 = <u8, 4>, u16_2 = <u16, 2>, i16_8 = <i16, 8>,
     i32_2 = <i32, 2>, u32_4 = <u32, 4>, i64_2 = <i64, 2>, u64_2 = <u64, 2>, usize_2 = <usize, 2>, f16_8 = <f16, 8>,
@@ -50,8 +49,9 @@ pub const CASES: &[Case] = &[
 pub fn vector_turned<T: Scalar, const V: usize>(src: Global<T>, turned: Global<T>, copied: Global<T>) {
     let array: SharedArray<T, 2048> = shared();
     let first = thread_idx().x * V as u32;
-    let i = block_idx().x as u64 * 128 * V as u64 + first as u64;
-    let read = src.get_vec::<V>(i);
+    let other = (thread_idx().x ^ 1) * V as u32;
+    let i = block_idx().x as u64 * 128 * V as u64;
+    let read = src.get_vec::<V>(i + first as u64);
     let mut reversed = read;
     for k in unroll(0..V) {
         reversed[k] = read[V - 1 - k];
@@ -59,13 +59,14 @@ pub fn vector_turned<T: Scalar, const V: usize>(src: Global<T>, turned: Global<T
     array.set_vec(first, reversed);
     sync_threads();
     for k in unroll(0..V) {
-        turned.set(i + k as u64, array.get(first + k as u32));
+        turned.set(i + other as u64 + k as u64, array.get(other + k as u32));
     }
+    sync_threads();
     for k in unroll(0..V) {
         array.set(first + k as u32, read[k]);
     }
     sync_threads();
-    copied.set_vec(i, array.get_vec::<V>(first));
+    copied.set_vec(i + other as u64, array.get_vec::<V>(other));
 }
 
 fn turned<T: Sample, const V: usize>(device: &Device, options: &Options) -> anyhow::Result<()>
@@ -83,7 +84,7 @@ where
 }
 
 /// A tile written by vectors and read by elements and by vectors, and the other way round, each
-/// vector by one thread.
+/// vector by one thread, which another one reads.
 #[tma_kernel(threads = 128, instances(
     u8_16 = <u8, Swizzle32, 16, 32>, f16_8 = <f16, Swizzle128, 8, 64>, f16_2 = <f16, Swizzle64, 2, 24>,
     f32_4 = <f32, Swizzle128, 4, 32>, f32_2 = <f32, NoSwizzle, 2, 6>, u64_2 = <u64, Swizzle64, 2, 8>,
@@ -107,7 +108,8 @@ pub fn vector_tiles<T: TileElement, W: Swizzle, const V: usize, const C: u32>(
         }
     }
     sync_threads();
-    for at in (thread_idx().x..32 * C / len).step_by(128) {
+    for behind in (thread_idx().x..32 * C / len).step_by(128) {
+        let at = 32 * C / len - 1 - behind;
         let row = at / (C / len);
         let column = at % (C / len) * len;
         for k in unroll(0..V) {

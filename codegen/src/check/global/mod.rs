@@ -92,12 +92,14 @@ fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
     all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(doubt).collect()
 }
 
-/// Whether all threads of a block write different values to one element.
+/// Whether all threads of a block, or several that are told by their numbers, write different values
+/// to one element.
 fn by_all_threads(one: &Located<'_>) -> bool {
     let is_of_block = |number: &Number| !number.by_thread;
     !one.place.is_empty()
         && one.place.iter().all(is_of_block)
-        && one.guards.iter().all(|guard| is_of_block(&guard.condition))
+        && one.guards.iter().all(|guard| is_of_block(&guard.condition) || guard.is_of_threads())
+        && !one.is_of_one_thread
         && one.value.is_some_and(|value| value.by_thread)
 }
 

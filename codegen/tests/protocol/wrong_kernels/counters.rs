@@ -59,8 +59,8 @@ fn counted_twice(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     parts.set(block_idx().x * 32 + thread_idx().x, 1);
     sync_threads();
     if thread_idx().x == 0 {
-        let _ = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
         let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
+        let _ = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
         is_last.set(0, before + 1 == grid_dim().x);
     }
     sync_threads();
@@ -78,10 +78,12 @@ fn counted_in_turns(parts: Global<u32>, count: Global<u32>, out: Global<u32>, tu
     parts.set(block_idx().x * 32 + thread_idx().x, 1);
     sync_threads();
     if thread_idx().x == 0 {
+        let mut any = false;
         for _ in 0..turns {
             let before = count.fetch_add(0, 1, Order::AcqRel, Scope::Device);
-            is_last.set(0, before + 1 == grid_dim().x);
+            any = any || before + 1 == grid_dim().x;
         }
+        is_last.set(0, any);
     }
     sync_threads();
     if is_last.get(0) {
