@@ -173,11 +173,10 @@ impl Knowledge {
         if let Some(over) = &mut self.over {
             over.all.learn(step);
         }
-        for fenced in [Some(&mut self.ready), self.over.as_mut().map(|over| &mut over.fenced)] {
-            if let Some(fenced) = fenced {
-                fenced.shared.learn(shared);
-                fenced.global.learn(global);
-            }
+        let over_fenced = self.over.as_mut().map(|over| &mut over.fenced);
+        for fenced in std::iter::once(&mut self.ready).chain(over_fenced) {
+            fenced.shared.learn(shared);
+            fenced.global.learn(global);
         }
         if let Some(past) = &mut self.past {
             past.learn(step);
