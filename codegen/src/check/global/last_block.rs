@@ -6,7 +6,7 @@
 //! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
 //! order"). The counter is taken to be zero when the kernel starts.
 
-use super::located::{Kept, Located};
+use super::located::{Guard, Kept, Located};
 use super::together::Together;
 use crate::ir::{
     AtomicAccess, AtomicOp, AtomicPlace, Block, Fence, Kernel, MemoryScope, Order, ParamId, Stmt, StmtId,
@@ -52,7 +52,7 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Coun
         return vec![];
     }
     let of_all = kept.accesses.iter().filter(|one| {
-        let is_once = one.is_of_one_thread && one.guards.iter().all(|guard| guard.is_of_threads());
+        let is_once = one.is_of_one_thread && one.guards.iter().all(Guard::is_of_threads);
         is_once && matches!(one.place.as_slice(), [place] if place.int.is_some())
     });
     let of_all = of_all.filter(|one| {

@@ -135,14 +135,16 @@ impl Numbers {
                             Special::BlockInCluster(_) | Special::ClusterRank | Special::ClusterDim(_)
                         )
                     );
-                    all.blocks_in_line &= !matches!(
+                    let asks_beyond_x = matches!(
                         part.kind,
                         ExprKind::Special(
                             Special::BlockIdx(Axis::Y | Axis::Z)
                                 | Special::GridDim(Axis::Y | Axis::Z)
                                 | Special::ClusterIdx(_)
                         )
-                    ) && !(is_of_cluster && kernel.launch.cluster == Cluster::AtLaunch);
+                    );
+                    let is_unknown = is_of_cluster && kernel.launch.cluster == Cluster::AtLaunch;
+                    all.blocks_in_line &= !(asks_beyond_x || is_unknown);
                 });
             }
         });

@@ -4,7 +4,8 @@
 
 use crate::check::protocol::slice::Slice;
 use crate::ir::{
-    BinaryOp, Block, Expr, ExprKind, Kernel, LocalId, ParamId, SharedId, Stmt, StmtId, StmtKind, visit,
+    BinaryOp, Block, Expr, ExprKind, Kernel, LocalId, ParamId, Scalar, SharedId, Stmt, StmtId, StmtKind,
+    visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -164,7 +165,7 @@ fn depends(expr: &Expr, on: &QuickSet<LocalId>) -> bool {
         return on.contains(&local);
     }
     if let ExprKind::Cast(inner) = &expr.kind {
-        let bytes = |expr: &Expr| expr.ty.as_scalar().map(|scalar| scalar.bytes());
+        let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
         return bytes(inner) <= bytes(expr) && depends(inner, on);
     }
     let ExprKind::Binary(op, a, b) = &expr.kind else { return false };

@@ -57,18 +57,13 @@ pub(in crate::check::protocol) fn access(
         if (old.access.proxy, new.access.proxy) == (Proxy::Generic, Proxy::Generic) {
             continue;
         }
-        let requirement = match old.access.before(new.access) {
-            Requirement::OverAndFenced if old.used == Used::Surely => Requirement::Over,
-            requirement => requirement,
-        };
+        let requirement = old.access.before(new.access);
+        let crosses = requirement == Requirement::OverAndFenced;
+        let requirement = if crosses && old.used == Used::Surely { Requirement::Over } else { requirement };
         let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
-        let is_unsure = requirement == Requirement::OverAndFenced
-            && hazard == Hazard::NoProxyFence
-            && old.used == Used::Maybe;
-        let overlap = match overlap(terms, &old.at, &new.at) {
-            Overlap::Yes if is_unsure => Overlap::Maybe,
-            overlap => overlap,
-        };
+        let is_unsure = crosses && hazard == Hazard::NoProxyFence && old.used == Used::Maybe;
+        let found = overlap(terms, &old.at, &new.at);
+        let overlap = if is_unsure && found == Overlap::Yes { Overlap::Maybe } else { found };
         let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);
         if overlap != Overlap::No && is_worse {
             clash = Some(GlobalClash { earlier: old.clone(), hazard, overlap });
