@@ -2,9 +2,10 @@
 //! blocks of the grid reads what all of them wrote.
 //!
 //! Each block writes, and one of its threads adds 1 to the counter, releasing and acquiring. The last
-//! one comes after the additions of all others, and so do the threads that it tells. The additions are a chain of read-modify-writes, in which each acquires what those
-//! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
-//! order"). The counter is taken to be zero when the kernel starts.
+//! one comes after the additions of all others, and so do the threads that it tells. The additions are
+//! a chain of read-modify-writes, in which each acquires what those before it released (PTX ISA,
+//! "Memory Consistency Model", "Release and Acquire Patterns", "Causality order"). The counter is taken
+//! to be zero when the kernel starts.
 
 use super::located::{Guard, Kept, Located};
 use super::together::Together;
