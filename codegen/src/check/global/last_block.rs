@@ -34,12 +34,9 @@ pub(super) fn orders(
     plain(write)
         && plain(read)
         && counts.iter().any(|count| {
-            let returned = count.located.returned.map(|returned| returned.id);
-            let is_last =
-                returned.is_some_and(|id| read.guards.iter().any(|guard| guard.is_behind_all_others(id)));
             let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.touch.stmt.id);
             let is_by_the_same = write.guards.starts_with(&count.located.guards);
-            is_last
+            is_of_the_last(read, count.located)
                 && of_write < count.release
                 && count.acquire < of_read
                 && (is_by_the_same || !blocks_meet.may(of_write, of_count))
@@ -59,12 +56,7 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Coun
     let of_all = of_all.filter(|one| {
         let others = kept.accesses.iter().filter(|other| other.touch.stmt.id != one.touch.stmt.id);
         let mut others = others.filter(|other| other.touch.param == one.touch.param);
-        let is_last = |other: &Located<'_>| {
-            one.returned.is_some_and(|returned| {
-                other.guards.iter().any(|guard| guard.is_behind_all_others(returned.id))
-            })
-        };
-        others.all(is_last) && !counts_grid(kernel, one.touch.param)
+        others.all(|other| is_of_the_last(other, one)) && !counts_grid(kept, one.touch.param)
     });
     let of_all = of_all.filter_map(|located| {
         let (release, acquire) = ordered(kernel, located.touch.stmt)?;
@@ -73,13 +65,16 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Coun
     of_all.collect()
 }
 
+/// Whether an access is made by the block alone that such an addition has counted last.
+fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
+    let is_last = |id| one.guards.iter().any(|guard| guard.is_behind_all_others(id));
+    count.returned.is_some_and(|returned| is_last(returned.id))
+}
+
 /// Whether `sync_grid` counts with a parameter.
-fn counts_grid(kernel: &Kernel, param: ParamId) -> bool {
-    let mut any = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        any |= matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
-    });
-    any
+fn counts_grid(kept: &Kept<'_>, param: ParamId) -> bool {
+    let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
+    kept.orders.iter().any(|order| counts(order.stmt))
 }
 
 /// From where to where an addition of 1 orders its thread, if it does so for all blocks.

@@ -237,12 +237,9 @@ impl<'k> Walk<'k> {
             let patterns = arms.iter().map(|arm| Some(&arm.ranges)).chain([None]);
             let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
             for (number, (ranges, block)) in patterns.zip(blocks).enumerate() {
-                let arm = match truth {
-                    Some(_) => arm_of_truth(arms, ranges),
-                    None => number,
-                };
-                // No arm of a number is the one in which something holds.
-                self.guarded(self.guard(condition, arm + usize::from(truth.is_none())), block);
+                // Arm 0 is where a condition holds, which no arm of a number is.
+                let arm = if truth.is_some() { arm_of_truth(arms, ranges) } else { number + 1 };
+                self.guarded(self.guard(condition, arm), block);
             }
         } else if let StmtKind::For(inner) = &stmt.kind {
             let ranges = &self.ranges;

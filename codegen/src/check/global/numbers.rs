@@ -331,14 +331,19 @@ impl Numbers {
     /// Operands of the equalities that a condition asks for, except with 0, and the terms that they add.
     /// `stored` tells what a value is that was loaded.
     pub(super) fn equated(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
-        let parts = |of: &QuickMap<u32, Vec<Number>>, id| -> Vec<u32> {
-            let stored = stored(id);
-            of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored).collect()
-        };
-        let conditions = reached(vec![condition], |id| parts(&self.conjunctions, id));
-        let sides = conditions.iter().filter_map(|id| self.compared.get(id));
+        let sides = self.equalities(condition, &stored);
         let sides = sides.filter(|sides| sides.iter().all(|side| side.int != Some(0))).flatten();
-        reached(sides.map(|side| side.id).collect(), |id| parts(&self.sums, id))
+        reached(sides.map(|side| side.id).collect(), |id| parts(&self.sums, id, &stored))
+    }
+
+    /// Both sides of the equalities that a condition asks for.
+    fn equalities(
+        &self,
+        condition: u32,
+        stored: &impl Fn(u32) -> Option<u32>,
+    ) -> impl Iterator<Item = &Vec<Number>> {
+        let conditions = reached(vec![condition], |id| parts(&self.conjunctions, id, stored));
+        conditions.into_iter().filter_map(|id| self.compared.get(&id))
     }
 
     /// The counts of which a condition asks whether all other blocks of the grid have been counted
@@ -348,18 +353,13 @@ impl Numbers {
         condition: u32,
         stored: impl Fn(u32) -> Option<u32>,
     ) -> Vec<u32> {
-        let conditions = reached(vec![condition], |id| {
-            let parts = self.conjunctions.get(&id).into_iter().flatten().map(|part| part.id);
-            parts.chain(stored(id)).collect()
-        });
         let blocks = |id: u32| self.specials.get(&id) == Some(&Special::GridDim(Axis::X));
         let count = |count: u32, other: u32| {
             let is_last = self.predecessors.get(&other).is_some_and(|of| blocks(*of));
             let before = self.successors.get(&count).copied().filter(|_| blocks(other));
             if is_last { Some(count) } else { before }
         };
-        let sides = conditions.iter().filter_map(|id| self.compared.get(id));
-        sides
+        self.equalities(condition, &stored)
             .filter_map(|sides| if let [a, b] = sides[..] { Some((a.id, b.id)) } else { None })
             .flat_map(|(a, b)| [count(a, b), count(b, a)])
             .flatten()
@@ -423,6 +423,11 @@ fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
     } else {
         None
     }
+}
+
+/// The operands of a number, and what it is if it was loaded.
+fn parts(of: &QuickMap<u32, Vec<Number>>, id: u32, stored: &impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+    of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored(id)).collect()
 }
 
 /// These and all that is reached from them.

@@ -1,4 +1,4 @@
-//! Between which numbers an index is: so blocks are told that have parts of their own.
+//! Ranges of indices, to recognise that each block accesses a part of its own.
 
 use super::numbers::Number;
 use crate::ir::{BinaryOp, Expr, ExprKind, Scalar};
@@ -48,11 +48,11 @@ impl Span {
         (self.block == 0 && self.least == self.most).then_some(self.least)
     }
 
-    /// What the variable of a loop is, from the first to the last.
+    /// The values of a loop's variable.
     pub(super) fn of_range(start: Option<Self>, end: Option<Self>, inclusive: bool) -> Option<Self> {
         let (start, end) = start.zip(end)?;
         let most = if inclusive { end.most } else { end.most - 1 };
-        // Where there is no turn, it is nothing.
+        // The range may be empty.
         (start.block == end.block)
             .then_some(Self { most: most.max(start.least), ..start })
             .and_then(Self::small)

@@ -135,14 +135,14 @@ impl Run<'_, '_> {
         self.charge()?;
         let agent = &self.agents[self.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
-        let used = self.input.code.used.get(&stmt).copied().unwrap_or_default();
-        let record = GlobalRecord { param, access, step, at, site: self.site(stmt), used };
+        let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
         if access.kind == AccessKind::Reduce && self.meets_another_reduction(&record) {
             let span = self.span_of(stmt);
             self.doubt(Why::Global, span);
         }
         let agent = &self.agents[self.current];
-        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, record);
+        let used = &self.input.code.used;
+        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, used, record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
             let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;

@@ -88,13 +88,8 @@ impl Run<'_, '_> {
                 self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
-                let (block, region) = match self.one_of(from) {
-                    Some((block, range)) => (block, Region::Some(range)),
-                    None => {
-                        let (block, at) = self.address(from)?;
-                        (block, Region::All(bytes_of_elements(&moved, at)))
-                    }
-                };
+                let (block, region) =
+                    self.region_of(from, |at| Region::All(bytes_of_elements(&moved, at)))?;
                 self.store(stmt.id, block, region)?;
             }
             CopyKind::Prefetch => {}
@@ -431,13 +426,7 @@ impl Run<'_, '_> {
         self.me_mut().multiplications = number;
         self.news += 1;
         for operand in operands {
-            let (block, region) = match self.one_of(&operand.tile) {
-                Some((block, range)) => (block, Region::Some(range)),
-                None => {
-                    let (block, at) = self.address(&operand.tile)?;
-                    (block, operand_region(operand, at))
-                }
-            };
+            let (block, region) = self.region_of(&operand.tile, |at| operand_region(operand, at))?;
             self.touch(stmt.id, block, (READ, region), Some(done))?;
         }
         Ok(Flow::Next)

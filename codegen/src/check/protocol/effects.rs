@@ -96,8 +96,9 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::PrintTile { tile } => {
                 if let Type::Tile(ty) = tile.ty.local() {
-                    let (block, region) = self.bytes_at(tile, bytes_of(ty.shared_bytes()))?;
-                    self.touch(stmt.id, block, (READ, Region::Some(region.hull())), None)?;
+                    let bytes = bytes_of(ty.shared_bytes());
+                    let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
+                    self.touch(stmt.id, block, (READ, region), None)?;
                 }
             }
             StmtKind::If { .. }
@@ -217,13 +218,18 @@ impl<'k> Run<'_, 'k> {
         (block < self.blocks.len()).then_some((block, start..end))
     }
 
-    /// The bytes of a thing in shared memory: all of them, or some of those of several.
-    pub(super) fn bytes_at(&mut self, thing: &Expr, bytes: u32) -> Step<(usize, Region)> {
+    /// The bytes of a thing in shared memory that is the same for all threads of the group: `exact` of
+    /// its address, or some of those of several.
+    pub(super) fn region_of(
+        &mut self,
+        thing: &Expr,
+        exact: impl FnOnce(u32) -> Region,
+    ) -> Step<(usize, Region)> {
         if let Some((block, range)) = self.one_of(thing) {
             return Ok((block, Region::Some(range)));
         }
         let (block, at) = self.address(thing)?;
-        Ok((block, Region::all(at..at + bytes)))
+        Ok((block, exact(at)))
     }
 
     /// An access of each thread costs more than a step of all.
@@ -320,35 +326,30 @@ impl<'k> Run<'_, 'k> {
     }
 
     fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step<Flow> {
-        let publishes = matches!(edit, MapEdit::Publish { .. });
-        // PTX ISA, "tensormap.cp_fenceproxy": `.sync.aligned`.
-        if let MapEdit::Publish { index, .. } = edit
-            && self.numbers(index).is_none_or(|index| index.uniform().is_none())
-        {
-            self.doubt(Why::Undefined, stmt.origin.span);
-        }
-        if publishes && self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
-            return Ok(Flow::Blocked);
+        if let MapEdit::Publish { index, .. } = edit {
+            if self.numbers(index).is_none_or(|index| index.uniform().is_none()) {
+                self.doubt(Why::Undefined, stmt.origin.span);
+            }
+            // PTX ISA, "tensormap.cp_fenceproxy": `.sync.aligned`.
+            if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
+                return Ok(Flow::Blocked);
+            }
         }
         if self.input.code.uses_maps {
             self.doubt(Why::Maps, stmt.origin.span);
         }
         let (block, at) = self.address(map)?;
         let range = at..at + bytes_of(u64::from(MAP_BYTES));
+        let (whole, some) = (Region::all(range.clone()), Region::Some(range));
         // An edit changes a few bytes of a map that is there.
-        let changes = match edit {
-            MapEdit::CopyFrom { .. } => Some(Region::all(range.clone())),
+        let accesses = match edit {
+            MapEdit::CopyFrom { .. } => vec![(WRITE, whole)],
             MapEdit::Address { .. } | MapEdit::Extent { .. } | MapEdit::Stride { .. } => {
-                Some(Region::Some(range.clone()))
+                vec![(READ, whole), (WRITE, some)]
             }
-            MapEdit::Publish { .. } => None,
+            MapEdit::Publish { .. } => vec![(READ, whole)],
         };
-        if !matches!(edit, MapEdit::CopyFrom { .. }) {
-            self.touch(stmt.id, block, (READ, Region::all(range)), None)?;
-        }
-        if let Some(region) = changes {
-            self.touch(stmt.id, block, (WRITE, region), None)?;
-        }
+        accesses.into_iter().try_for_each(|access| self.touch(stmt.id, block, access, None))?;
         Ok(Flow::Next)
     }
 

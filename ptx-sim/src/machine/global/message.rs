@@ -15,8 +15,9 @@ const FLAG: &str = "between clusters only release and acquire through a flag in 
 const LAUNCH: &str =
     "nothing orders the clusters of this kernel: let each write its own part, or use two launches";
 const SCOPE: &str = "use the narrowest scope that includes both threads: `.cta` is a block, `.cluster` a cluster, `.gpu` the device";
-const ONE_SIZE: &str = "use one size for all strong operations on the same bytes: two of different sizes are not atomic \
-                                               to each other, and neither sees all that the other writes; or order them by a barrier";
+const ONE_SIZE: &str = "use one size for all strong operations on the same bytes: two of different \
+                        sizes are not atomic to each other, and neither sees all that the other \
+                        writes; or order them by a barrier";
 const ONE_PROXY: &str =
     "combine through one proxy: either all by atomics of threads, or all by reductions of copies";
 const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \

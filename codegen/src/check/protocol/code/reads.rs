@@ -1,6 +1,6 @@
-//! Whether the value of a read of global memory is certainly needed before its thread next synchronises:
-//! only then is the read over when others know that the thread has come further. Else ptxas may put off
-//! what uses the value.
+//! Whether the value of a read of global memory is certainly needed before its thread synchronises:
+//! only then is the read complete when others learn that the thread has come further. Otherwise ptxas
+//! may delay the use of the value.
 
 use crate::check::protocol::slice::Slice;
 use crate::ir::{
@@ -22,9 +22,20 @@ pub(in crate::check::protocol) enum Used {
 
 /// The reads of memory that copies access, too.
 pub(super) fn used(kernel: &Kernel, slice: &Slice) -> QuickMap<StmtId, Used> {
+    let mut any = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| any |= read(stmt, slice).is_some());
+    if !any {
+        return QuickMap::default();
+    }
     let mut walk = Walk { kernel, slice, times: times(kernel), found: QuickMap::default() };
     walk.block(&kernel.body, &[]);
     walk.found
+}
+
+/// The variable that a statement reads from memory that copies access, too.
+fn read(stmt: &Stmt, slice: &Slice) -> Option<LocalId> {
+    let StmtKind::GlobalGet { dest, global, .. } = &stmt.kind else { return None };
+    slice.is_shared_with_copies(*global).then_some(*dest)
 }
 
 /// How often variables are given a value.
@@ -49,22 +60,24 @@ impl Walk<'_> {
     /// The reads of a block, behind which are the `later` statements.
     fn block(&mut self, block: &Block, later: &[&Stmt]) {
         for (at, stmt) in block.stmts.iter().enumerate() {
+            let is_if = matches!(stmt.kind, StmtKind::If { .. });
+            if !is_if && read(stmt, self.slice).is_none() {
+                // Another turn of a loop comes before what is behind it.
+                visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &[]));
+                continue;
+            }
             let behind: Vec<&Stmt> = block.stmts[at + 1..].iter().chain(later.iter().copied()).collect();
-            if let StmtKind::GlobalGet { dest, global, .. } = &stmt.kind
-                && self.slice.is_shared_with_copies(*global)
-            {
-                let used = if self.is_needed(*dest, &behind) {
+            if let Some(dest) = read(stmt, self.slice) {
+                let used = if self.is_needed(dest, &behind) {
                     Used::Surely
-                } else if may_be_needed(self.kernel, *dest) {
+                } else if may_be_needed(self.kernel, dest) {
                     Used::Maybe
                 } else {
                     Used::Never
                 };
                 self.found.insert(stmt.id, used);
             }
-            // Another turn of a loop comes before what is behind it.
-            let later = if matches!(stmt.kind, StmtKind::If { .. }) { &behind[..] } else { &[] };
-            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, later));
+            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &behind));
         }
     }
 
@@ -81,7 +94,7 @@ impl Walk<'_> {
                     of.insert(*local);
                 }
             } else if let Some((memory, values)) = stored(stmt) {
-                // What is written over may never be written.
+                // A store that is overwritten may be left out.
                 if !written.insert(memory) {
                     return false;
                 }
@@ -108,7 +121,7 @@ enum Written {
     Other,
 }
 
-/// What a statement writes to memory, and where.
+/// The memory that a statement writes, and the values that it needs for that.
 fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
     let of = |thing: &Expr| {
         if let ExprKind::Shared(id) = thing.kind { Written::Shared(id) } else { Written::Other }

@@ -11,7 +11,8 @@ use super::{Site, all_know_over};
 use crate::check::protocol::code::Used;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::term::{Term, Terms};
-use crate::ir::ParamId;
+use crate::ir::{ParamId, StmtId};
+use crate::quick::QuickMap;
 
 /// Where in the memory of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +33,6 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) step: Epoch,
     pub(in crate::check::protocol) at: Whereabouts,
     pub(in crate::check::protocol) site: Site,
-    /// Whether its threads have used what they read, when others know that they have come further.
-    pub(in crate::check::protocol) used: Used,
 }
 
 /// Two accesses that do not go together.
@@ -50,8 +49,10 @@ pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
     (terms, view): (&mut Terms, &View),
     threads: usize,
+    used: &QuickMap<StmtId, Used>,
     new: GlobalRecord,
 ) -> Option<GlobalClash> {
+    let used_of = |read: &GlobalRecord| used.get(&read.site.stmt).copied().unwrap_or_default();
     let mut clash: Option<GlobalClash> = None;
     for old in records.iter().filter(|old| old.param == new.param) {
         if (old.access.proxy, new.access.proxy) == (Proxy::Generic, Proxy::Generic) {
@@ -59,9 +60,10 @@ pub(in crate::check::protocol) fn access(
         }
         let requirement = old.access.before(new.access);
         let crosses = requirement == Requirement::OverAndFenced;
-        let requirement = if crosses && old.used == Used::Surely { Requirement::Over } else { requirement };
+        let requirement =
+            if crosses && used_of(old) == Used::Surely { Requirement::Over } else { requirement };
         let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
-        let is_unsure = crosses && hazard == Hazard::NoProxyFence && old.used == Used::Maybe;
+        let is_unsure = crosses && hazard == Hazard::NoProxyFence && used_of(old) == Used::Maybe;
         let found = overlap(terms, &old.at, &new.at);
         let overlap = if is_unsure && found == Overlap::Yes { Overlap::Maybe } else { found };
         let is_worse = clash.as_ref().is_none_or(|known| known.overlap != Overlap::Yes);

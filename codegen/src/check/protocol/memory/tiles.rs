@@ -52,15 +52,14 @@ impl Run<'_, '_> {
     /// A whole warpgroup stores an accumulator, each thread its own elements.
     pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
-        if let Some((block, range)) = self.one_of(tile) {
-            return self.touch(stmt.id, block, (WRITE, Region::Some(range)), None);
-        }
-        let (block, at) = self.address(tile)?;
-        let range = at..at + bytes_of(layout::size(&Type::Tile(ty.clone())));
+        let bytes = bytes_of(layout::size(&Type::Tile(ty.clone())));
         let rows = ty.extents.first().copied().unwrap_or(0);
         let first = self.warpgroup() * WARPGROUP_THREADS;
         let threads = first..first + WARPGROUP_THREADS;
-        let region = Region::Shared { ranges: Rc::from([range]), rows, threads };
+        let (block, region) = self.region_of(tile, |at| {
+            let range = at..at + bytes;
+            Region::Shared { ranges: Rc::from([range]), rows, threads }
+        })?;
         self.touch(stmt.id, block, (WRITE, region), None)
     }
 
@@ -70,8 +69,9 @@ impl Run<'_, '_> {
             return Ok(Flow::Blocked);
         }
         let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
-        let (block, region) = self.bytes_at(tile, bytes_of(ty.shared_bytes()))?;
-        self.touch(stmt.id, block, (READ, Region::Some(region.hull())), None)?;
+        let bytes = bytes_of(ty.shared_bytes());
+        let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
+        self.touch(stmt.id, block, (READ, region), None)?;
         Ok(Flow::Next)
     }
 

@@ -67,14 +67,13 @@ impl Statics {
             }
         }
         let counting = counting(&steps);
-        let following = following(&steps, &|local, of| {
-            counting.contains(&(local, of)) || variables.get(&of) == Some(&local)
-        });
         let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
         let locals = u32::try_from(locals).unwrap_or(u32::MAX);
         let ahead = ahead(&steps, &bits);
         let (live, precision) = (live(&steps, locals), Precision::COARSE);
-        Self { live, ahead, bits, loops, counting, following, variables, period, precision }
+        let following = QuickSet::default();
+        let all = Self { live, ahead, bits, loops, counting, following, variables, period, precision };
+        Self { following: following_of(&steps, &|local, of| all.counts(local, of)), ..all }
     }
 
     /// The same with another precision.
@@ -246,9 +245,12 @@ fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
     grow.difference(&others).copied().collect()
 }
 
-/// Variables that each assignment within a loop makes a sum or difference of what counts its turns,
-/// once, and what is the same in all turns.
-fn following(steps: &[&Step<'_>], counts: &impl Fn(LocalId, StmtId) -> bool) -> QuickSet<(LocalId, StmtId)> {
+/// Variables that every assignment in a loop sets to the loop's counter plus or minus a number that is
+/// the same in all turns.
+fn following_of(
+    steps: &[&Step<'_>],
+    counts: &impl Fn(LocalId, StmtId) -> bool,
+) -> QuickSet<(LocalId, StmtId)> {
     let mut changed: QuickSet<(LocalId, StmtId)> = QuickSet::default();
     for step in steps {
         let of_loops = |local| step.loops.iter().map(move |of| (local, *of));
@@ -269,7 +271,7 @@ fn following(steps: &[&Step<'_>], counts: &impl Fn(LocalId, StmtId) -> bool) -> 
     follow.difference(&others).copied().collect()
 }
 
-/// How often a sum has what counts turns; `of` tells it of each variable, where it is known.
+/// The coefficient of the loop's counter in an expression, if it is a sum; `of` tells it of variables.
 fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     if let ExprKind::Local(local) = expr.kind {
         return of(local);

@@ -68,8 +68,7 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
 }
 
 fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
-    // Whether it is used is told by its statement.
-    let GlobalRecord { param, access, step, at, site, used: _ } = record;
+    let GlobalRecord { param, access, step, at, site } = record;
     let access = (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong);
     [param.0, access, site.stmt.0, site.agent as u32].into_iter().for_each(|number| to.number(number));
     to.step(*step);
