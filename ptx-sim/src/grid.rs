@@ -38,8 +38,8 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
 
 /// How many clusters run in turns; none where each runs to its end before the next, or at the same
 /// time as others that see nothing of it. All do of a cooperative launch. Of another whose clusters
-/// see each other's accesses, every other seed picks a number: with one at a time a wait for a later
-/// block is found for certain, and with several what depends on the order of blocks.
+/// see each other's accesses, every other seed picks a number: with one at a time a wait for a
+/// later block is found for certain, and with several what depends on the order of blocks.
 fn residents(context: &Context<'_>, config: &LaunchConfig, count: u64) -> Option<u64> {
     if config.cooperative {
         return Some(count);
@@ -98,8 +98,8 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
 }
 
 /// Clusters in turns, which the seed picks, so that they can wait for each other: `several` at a
-/// time, and when one ends the next begins. When one cannot go on, the others are stopped where they
-/// are.
+/// time, and when one ends the next begins. When one cannot go on, the others are stopped where
+/// they are.
 fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Report {
     let config = clusters.config;
     let mut sum = Sum::new(config.trace_events);

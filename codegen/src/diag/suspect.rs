@@ -1,4 +1,4 @@
-//! What was found of a kernel, and is no error.
+//! Findings that are no errors.
 
 use std::fmt;
 

@@ -109,8 +109,8 @@ fn atomic_operations_continue_a_release() {
     run(Place::Apart, &[writer, store, reader]).found(Race);
 }
 
-/// "Memory Synchronization": an acquire synchronises with a release if each scope includes the other
-/// thread, whoever has continued the release in between.
+/// "Memory Synchronization": an acquire synchronises with a release if each scope includes the
+/// other thread, whoever has continued the release in between.
 #[test]
 fn an_acquire_reaches_each_thread_that_has_released_for_itself() {
     let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";
@@ -132,8 +132,8 @@ fn an_acquire_reaches_each_thread_that_has_released_for_itself() {
     run(Place::Pairs, &["atom.release.gpu.global.add.u32 %a, [%y], 1;", "", &own, &reader]).clean();
 }
 
-/// "Release and Acquire Patterns": a thread's own release goes on with its later strong writes of the
-/// place, and another thread's does not.
+/// "Release and Acquire Patterns": a thread's own release goes on with its later strong writes of
+/// the place, and another thread's does not.
 #[test]
 fn a_store_hands_on_the_releases_of_its_own_thread_alone() {
     let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";

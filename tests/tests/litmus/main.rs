@@ -42,8 +42,8 @@ fn judge_all(
     Ok(())
 }
 
-/// `bulk_wait_group` waits until a store is complete. A copy may overtake an earlier read of what it
-/// writes (PTX ISA, "Async proxy"), unless a proxy fence of global memory lies between them.
+/// `bulk_wait_group` waits until a store is complete. A copy may overtake an earlier read of what
+/// it writes (PTX ISA, "Async proxy"), unless a proxy fence of global memory lies between them.
 #[test]
 fn a_copy_may_overtake_a_read() -> anyhow::Result<()> {
     let [older, newer]: [Outcome; 2] = [|seen| seen[0] > 0, |seen| seen[1] > 0];

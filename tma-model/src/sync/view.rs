@@ -70,7 +70,7 @@ pub struct Knowledge {
     past: Option<Clock>,
 }
 
-/// What is over, and what of it lies behind a proxy fence of each memory.
+/// Steps that are over, and those of them that a proxy fence of each memory follows.
 #[derive(Clone, Debug)]
 struct Over {
     all: Clock,
@@ -96,7 +96,7 @@ impl Knowledge {
         self.over.as_ref().map_or(&self.seen, |over| &over.all)
     }
 
-    /// What of them lies behind a proxy fence of each memory.
+    /// Those of them that a proxy fence of each memory follows.
     fn over_fenced(&self) -> &ByMemory<Clock> {
         self.over.as_ref().map_or(&self.ready, |over| &over.fenced)
     }
@@ -246,8 +246,8 @@ impl View {
     }
 
     /// Whether a proxy fence lies between the generic read `step` of `memory`, which is over, and
-    /// what the agent starts now in the asynchronous proxy. Without one a copy into global memory may
-    /// overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
+    /// what the agent starts now in the asynchronous proxy. Without one a copy into global memory
+    /// may overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
     /// (`tests/tests/litmus/proxies.rs`).
     pub fn fences_read(&self, step: Epoch, memory: Memory) -> bool {
         self.lies_behind(step, memory, &self.knows.over_fenced()[memory])

@@ -49,9 +49,9 @@ impl Device {
 
     /// Sets how many clusters a simulated device runs at a time, each on a host thread. The
     /// default, 0, is one per core, but one at a time, or several in turns under odd seeds, for
-    /// kernels whose result could depend on it: those that share global memory between blocks, as by
-    /// atomic operations. With any other number, the result of such a kernel may differ from run to run for the same seed. No effect
-    /// on a GPU.
+    /// kernels whose result could depend on it: those that share global memory between blocks, as
+    /// by atomic operations. With any other number, the result of such a kernel may differ from run
+    /// to run for the same seed. No effect on a GPU.
     pub fn host_threads(self, threads: usize) -> Self {
         if let Backend::Sim(context) = &self.backend {
             context.set_host_threads(threads);

@@ -1,11 +1,11 @@
-//! Recognises the last block: each block adds 1 to a counter, and the one that gets one less than the
-//! blocks of the grid reads what all of them wrote.
+//! Recognises the last block: each block adds 1 to a counter, and the one that gets one less than
+//! the blocks of the grid reads what all of them wrote.
 //!
-//! Each block writes, and one of its threads adds 1 to the counter, releasing and acquiring. The last
-//! one comes after the additions of all others, and so do the threads that it tells. The additions are
-//! a chain of read-modify-writes, in which each acquires what those before it released (PTX ISA,
-//! "Memory Consistency Model", "Release and Acquire Patterns", "Causality order"). The counter is taken
-//! to be zero when the kernel starts.
+//! Each block writes, and one of its threads adds 1 to the counter, releasing and acquiring. The
+//! last one comes after the additions of all others, and so do the threads that it tells. The
+//! additions are a chain of read-modify-writes, in which each acquires what those before it
+//! released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
+//! order"). The counter is taken to be zero when the kernel starts.
 
 use super::located::{Guard, Kept, Located};
 use super::together::Together;
@@ -43,8 +43,8 @@ pub(super) fn orders(
         })
 }
 
-/// The counts of a kernel that each block does once, and nothing else with their counter, but for the
-/// last block.
+/// The counts of a kernel that each block does once, and nothing else with their counter, but for
+/// the last block.
 pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
     if !kept.blocks_in_line {
         return vec![];
@@ -108,7 +108,8 @@ fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
     Some((before.id, behind.id))
 }
 
-/// Whether no other thread can learn by a statement how far this one has come; a fence alone orders.
+/// Whether no other thread can learn by a statement how far this one has come; a fence alone
+/// orders.
 fn tells_nobody(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,

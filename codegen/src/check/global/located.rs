@@ -49,8 +49,8 @@ pub(super) enum GuardKind {
 }
 
 impl Kept<'_> {
-    /// Whether the threads that make a copy also come to the end of a group, or to a wait, which is for
-    /// their own copies alone.
+    /// Whether the threads that make a copy also come to the end of a group, or to a wait, which is
+    /// for their own copies alone.
     pub(super) fn is_of_the_same(&self, copy: StmtId, group: StmtId) -> bool {
         let made = self.accesses.iter().find(|one| one.touch.stmt.id == copy);
         let Some((made, guards)) = made.zip(self.groups.get(&group)) else { return false };
@@ -87,7 +87,8 @@ impl Guard {
         self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_of_place
     }
 
-    /// Whether it holds here that all other blocks were counted before, by a count that returned this.
+    /// Whether it holds here that all other blocks were counted before, by a count that returned
+    /// this.
     pub(super) fn is_behind_all_others(&self, given: u32) -> bool {
         self.kind == GuardKind::Arm && self.arm == 0 && self.all_others.contains(&given)
     }
@@ -104,8 +105,8 @@ pub(super) struct Kept<'k> {
     pub(super) accesses: Vec<Located<'k>>,
     /// Statements that may order memory.
     pub(super) orders: Vec<Ordering<'k>>,
-    /// The conditions that lead to each end of a group of copies, and to each wait for all groups of
-    /// a thread.
+    /// The conditions that lead to each end of a group of copies, and to each wait for all groups
+    /// of a thread.
     pub(super) groups: QuickMap<StmtId, Vec<Guard>>,
     /// Whether the kernel asks where in the grid a block is.
     pub(super) asks_for_blocks: bool,
@@ -231,7 +232,8 @@ impl<'k> Walk<'k> {
             }
         } else if let StmtKind::Match { value, arms, otherwise } = &stmt.kind {
             let condition = self.numbers.number(value);
-            // Arms are told by their patterns: they are those of this statement, or those of an `if`.
+            // Arms are told by their patterns: they are those of this statement, or those of an
+            // `if`.
             let truth = (value.ty.as_scalar() == Some(Scalar::Bool)).then_some(condition);
             let condition = truth.unwrap_or_else(|| self.numbers.like(condition));
             let patterns = arms.iter().map(|arm| Some(&arm.ranges)).chain([None]);

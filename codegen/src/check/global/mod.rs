@@ -92,8 +92,8 @@ fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
     all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(doubt).collect()
 }
 
-/// Whether all threads of a block, or several that are told by their numbers, write different values
-/// to one element.
+/// Whether all threads of a block, or several that are told by their numbers, write different
+/// values to one element.
 fn by_all_threads(one: &Located<'_>) -> bool {
     let is_of_block = |number: &Number| !number.by_thread;
     !one.place.is_empty()
@@ -187,7 +187,8 @@ fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
     range(one).zip(range(with)).is_some_and(|((a, end), (b, other_end))| end <= b || other_end <= a)
 }
 
-/// Whether two accesses are of a part of the block's own, in which no other block accesses anything.
+/// Whether two accesses are of a part of the block's own, in which no other block accesses
+/// anything.
 fn are_of_own_block(one: &Located<'_>, with: &Located<'_>) -> bool {
     let part = |located: &Located<'_>| {
         let [Number { span: Some(span), .. }] = located.place.as_slice() else { return None };

@@ -347,7 +347,8 @@ impl Numbers {
     }
 
     /// The counts of which a condition asks whether all other blocks of the grid have been counted
-    /// before: that they are one less than the blocks. `stored` tells what a value is that was loaded.
+    /// before: that they are one less than the blocks. `stored` tells what a value is that was
+    /// loaded.
     pub(super) fn counts_of_all_others(
         &self,
         condition: u32,

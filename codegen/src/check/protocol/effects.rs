@@ -218,8 +218,8 @@ impl<'k> Run<'_, 'k> {
         (block < self.blocks.len()).then_some((block, start..end))
     }
 
-    /// The bytes of a thing in shared memory that is the same for all threads of the group: `exact` of
-    /// its address, or some of those of several.
+    /// The bytes of a thing in shared memory that is the same for all threads of the group: `exact`
+    /// of its address, or some of those of several.
     pub(super) fn region_of(
         &mut self,
         thing: &Expr,

@@ -47,8 +47,8 @@ impl Access {
         self.bytes * self.count
     }
 
-    /// Whether each element is an access of its own, as those of strong vectors are (PTX ISA, "Vector
-    /// Data-types"). Of weak ones it makes no difference.
+    /// Whether each element is an access of its own, as those of strong vectors are (PTX ISA,
+    /// "Vector Data-types"). Of weak ones it makes no difference.
     pub(crate) fn is_by_elements(&self) -> bool {
         self.count > 1 && !self.is_scalar && self.order.order.is_strong()
     }

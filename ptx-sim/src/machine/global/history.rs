@@ -85,8 +85,9 @@ impl History {
         Self { bytes, stores: VecDeque::from([first]), has_narrow: false, stale: HashMap::new() }
     }
 
-    /// A store in no order with this access of which one scope leaves out the other thread. The last
-    /// one is compared as all accesses are; behind it there may be others that it is strong for.
+    /// A store in no order with this access of which one scope leaves out the other thread. The
+    /// last one is compared as all accesses are; behind it there may be others that it is strong
+    /// for.
     pub(super) fn unreached(
         &self,
         mark: &GlobalAccess,

@@ -260,8 +260,8 @@ impl GlobalAccesses {
         self.with_cause(self.thread(mark.author), conflict)
     }
 
-    /// Names the cause of a race of this thread: that a release did not reach it, or its acquire not
-    /// who released.
+    /// Names the cause of a race of this thread: that a release did not reach it, or its acquire
+    /// not who released.
     fn with_cause(&self, who: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
         let GlobalConflict { rule, address, other } = conflict?;
         let missed = self.missed.get(&who).and_then(|missed| missed.of(other.author.cluster));

@@ -40,8 +40,8 @@ impl Release {
     }
 }
 
-/// The most blocks whose releases at the scope of the device are kept apart: what each of many blocks
-/// knows of all before it would fill memory.
+/// The most blocks whose releases at the scope of the device are kept apart: what each of many
+/// blocks knows of all before it would fill memory.
 const MOST_BLOCKS: usize = 64;
 
 /// The releases that a store hands on.

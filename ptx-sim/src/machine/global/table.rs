@@ -210,8 +210,8 @@ impl Table {
     }
 
     /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
-    /// answer is the first conflict. `is_observed` tells which writes of a byte, in no order with it,
-    /// come before it all the same.
+    /// answer is the first conflict. `is_observed` tells which writes of a byte, in no order with
+    /// it, come before it all the same.
     #[inline]
     pub(super) fn access(
         &mut self,

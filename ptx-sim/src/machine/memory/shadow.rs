@@ -199,8 +199,8 @@ impl Shadow {
                 let found = found.map(|found| self.placed(found, index));
                 conflict = conflict.or(found.filter(|found| !is_observed(found)));
             }
-            // A strong read is not remembered: what follows it is a strong write of the same size. A
-            // race with a later weak write, or with one of another size, is not found.
+            // A strong read is not remembered: what follows it is a strong write of the same size.
+            // A race with a later weak write, or with one of another size, is not found.
             if cell.read != mark.step && sizes == Sizes::WEAK {
                 self.add_reader(index, view, mark);
             }

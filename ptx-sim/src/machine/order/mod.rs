@@ -152,8 +152,8 @@ impl HappensBefore {
         view.step();
     }
 
-    /// Whether a thread comes after a strong read that has seen the strong write to the shared memory
-    /// of block `rank` that it is in conflict with.
+    /// Whether a thread comes after a strong read that has seen the strong write to the shared
+    /// memory of block `rank` that it is in conflict with.
     #[cold]
     pub(super) fn has_observed(&self, who: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
         let place = SharedPlace { rank, at: conflict.at };

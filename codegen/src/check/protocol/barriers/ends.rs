@@ -23,8 +23,8 @@ impl Run<'_, '_> {
         self.touch(stmt, place.0, (WRITE, bytes), None)
     }
 
-    /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is known
-    /// to have got on. PTX ISA, "mbarrier.inval".
+    /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is
+    /// known to have got on. PTX ISA, "mbarrier.inval".
     fn unused(&mut self, stmt: StmtId, place: At) -> Step {
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
         let uses: Vec<Epoch> = mbarrier.uses.values().copied().collect();

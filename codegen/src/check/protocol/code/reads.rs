@@ -1,6 +1,6 @@
 //! Whether the value of a read of global memory is certainly needed before its thread synchronises:
-//! only then is the read complete when others learn that the thread has come further. Otherwise ptxas
-//! may delay the use of the value.
+//! only then is the read complete when others learn that the thread has come further. Otherwise
+//! ptxas may delay the use of the value.
 
 use crate::check::protocol::slice::Slice;
 use crate::ir::{
@@ -81,8 +81,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether these statements need the value of a variable before others can know that the thread has
-    /// come to them: they write it, or what depends on it, to memory that they do not write again.
+    /// Whether these statements need the value of a variable before others can know that the thread
+    /// has come to them: they write it, or what depends on it, to memory that they do not write
+    /// again.
     fn is_needed(&self, from: LocalId, behind: &[&Stmt]) -> bool {
         let is_given_once = |local: &LocalId| self.times.get(local) == Some(&1);
         let mut of: QuickSet<LocalId> = QuickSet::default();

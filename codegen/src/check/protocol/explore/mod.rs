@@ -177,7 +177,7 @@ impl Exploration {
         Judgement { verdict, steps, worlds: self.worlds, suspects }
     }
 
-    /// What is done with global memory, of which other blocks write some.
+    /// Judges the accesses to global memory, some of which other blocks may write.
     fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
         let doubts = global::judge(kernel)?;
         // That another block writes what is waited for is not followed.

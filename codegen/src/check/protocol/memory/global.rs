@@ -44,7 +44,8 @@ pub(in crate::check::protocol) struct GlobalClash {
 }
 
 /// An access by the group of `view`, of so many threads: the first earlier one that it does not go
-/// with. Accesses of one proxy are left to the host, but for copies that a thread does not wait for.
+/// with. Accesses of one proxy are left to the host, but for copies that a thread does not wait
+/// for.
 pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
     (terms, view): (&mut Terms, &View),

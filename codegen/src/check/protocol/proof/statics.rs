@@ -245,8 +245,8 @@ fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
     grow.difference(&others).copied().collect()
 }
 
-/// Variables that every assignment in a loop sets to the loop's counter plus or minus a number that is
-/// the same in all turns.
+/// Variables that every assignment in a loop sets to the loop's counter plus or minus a number that
+/// is the same in all turns.
 fn following_of(
     steps: &[&Step<'_>],
     counts: &impl Fn(LocalId, StmtId) -> bool,
@@ -271,7 +271,8 @@ fn following_of(
     follow.difference(&others).copied().collect()
 }
 
-/// The coefficient of the loop's counter in an expression, if it is a sum; `of` tells it of variables.
+/// The coefficient of the loop's counter in an expression, if it is a sum; `of` tells it of
+/// variables.
 fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     if let ExprKind::Local(local) = expr.kind {
         return of(local);

@@ -202,8 +202,8 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     any
 }
 
-/// Counters that are no more than so much apart, each from the next, and what follows them in the same
-/// groups, however far.
+/// Counters that are no more than so much apart, each from the next, and what follows them in the
+/// same groups, however far.
 fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
     let (mut counters, following): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, moving)| moving.counts == Counts::Itself);

@@ -36,8 +36,8 @@ impl Gap {
     }
 }
 
-/// The statements that are this one in the source: of a function that is called more than once there
-/// are several.
+/// The statements that are this one in the source: of a function that is called more than once
+/// there are several.
 pub(super) fn copies(body: &Block, id: StmtId) -> Vec<StmtId> {
     let Some(stmt) = find(body, id) else { return vec![] };
     let (span, kind) = (stmt.origin.span, discriminant(&stmt.kind));

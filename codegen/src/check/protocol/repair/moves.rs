@@ -40,8 +40,8 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
     }
 }
 
-/// A step, before or behind another statement: told by their lines, where these have nothing else in
-/// them.
+/// A step, before or behind another statement: told by their lines, where these have nothing else
+/// in them.
 fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Destination) -> Candidate {
     let (from, at) = (stmt.origin.span, other.origin.span);
     let (gap, place) = match to {

@@ -32,7 +32,7 @@ pub(super) struct Terms {
     sizes: Vec<u32>,
     /// How many fresh symbols there are, and how many of turns.
     given: [u32; 2],
-    /// What sums of turns count in: their multiples do not wrap, if they divide it.
+    /// The period of loop counters: multiples of turns that divide it do not wrap.
     period: i128,
     /// Operations since somebody asked.
     operations: u64,
@@ -349,7 +349,7 @@ impl Terms {
         self.add(Node::Binary(op, a, b), scalar)
     }
 
-    /// What `by` is taken from in a difference, which is also so if that wraps.
+    /// The minuend of a difference whose subtrahend is `by`; the sum of both is it, also if it wraps.
     fn minuend(&self, difference: Term, by: Term) -> Option<Term> {
         let (whole, less) = self.node(difference).operands_of_binary(BinaryOp::Sub)?;
         (less == by).then_some(whole)
