@@ -21,6 +21,7 @@
 mod last_block;
 mod located;
 mod numbers;
+mod operation;
 mod span;
 mod together;
 mod touch;

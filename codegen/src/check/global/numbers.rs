@@ -1,9 +1,9 @@
 //! Values by number: equal numbers are equal values, as one thread computes them.
 
+use super::operation::{self, Operation};
 use super::span::{self, Span};
 use crate::ir::{
-    Axis, BinaryOp, Cluster, Expr, ExprKind, For, IntegerOp, Kernel, LocalId, MathOp, Scalar, Special,
-    StmtKind, Type, UnaryOp, visit,
+    Axis, BinaryOp, Cluster, Expr, ExprKind, For, Kernel, LocalId, Scalar, Special, StmtKind, Type, visit,
 };
 use crate::limits::WARP_THREADS;
 use crate::quick::QuickMap;
@@ -204,7 +204,7 @@ impl Numbers {
         }
         let operands: Vec<_> =
             visit::operands_of(expr).into_iter().map(|operand| self.number(operand)).collect();
-        let Some(operation) = operation(expr) else { return self.fresh() };
+        let Some(operation) = operation::of(expr) else { return self.fresh() };
         let mut number = self.of_parts(operation, &operands);
         if let ExprKind::Special(special) = &expr.kind {
             self.specials.insert(number.id, *special);
@@ -443,60 +443,4 @@ fn reached(mut all: Vec<u32>, from: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
         next += 1;
     }
     all
-}
-
-/// What is done with operands, so that equal ones give equal values.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Operation {
-    /// What has no operands, as it is written.
-    Leaf(String),
-    Unary(UnaryOp),
-    Binary(BinaryOp),
-    Integer(IntegerOp),
-    Math(MathOp),
-    Cast(Scalar),
-    Bits(Scalar),
-    Array,
-    Repeat(u32),
-    Index,
-    /// From the first operand to the second, in steps of the third.
-    Range {
-        inclusive: bool,
-    },
-    /// A number of a range, in a loop within so many others over that range.
-    Counter {
-        outer: usize,
-    },
-}
-
-/// What an expression does with its operands, if it gives equal values for equal ones.
-fn operation(expr: &Expr) -> Option<Operation> {
-    let scalar = expr.ty.as_scalar();
-    match &expr.kind {
-        ExprKind::Const(_)
-        | ExprKind::Shared(_)
-        | ExprKind::Param(_)
-        | ExprKind::GlobalLen(_)
-        | ExprKind::Special(_) => Some(Operation::Leaf(format!("{:?}", expr.kind))),
-        ExprKind::Unary(op, _) => Some(Operation::Unary(*op)),
-        ExprKind::Binary(op, ..) => Some(Operation::Binary(*op)),
-        ExprKind::Integer(op, _) => Some(Operation::Integer(*op)),
-        ExprKind::Math(op, _) => Some(Operation::Math(*op)),
-        ExprKind::Cast(_) => scalar.map(Operation::Cast),
-        ExprKind::Bits(_) => scalar.map(Operation::Bits),
-        ExprKind::Array(_) => Some(Operation::Array),
-        ExprKind::Repeat(_) => expr.ty.elements().map(|(_, len)| Operation::Repeat(len)),
-        ExprKind::Index(..) => Some(Operation::Index),
-        ExprKind::Local(_)
-        | ExprKind::ZeroAccumulator
-        | ExprKind::Stage(..)
-        | ExprKind::CachePolicy(..)
-        | ExprKind::Hinted(..)
-        | ExprKind::Remote(..)
-        | ExprKind::Choice(_)
-        | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
-        | ExprKind::Unit
-        | ExprKind::Error => None,
-    }
 }
