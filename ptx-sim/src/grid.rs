@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
     let places = ClusterGrid { per_axis, cluster: config.cluster };
     // The accesses of all clusters are kept together where some of them may order others.
-    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine.threads)));
+    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine)));
     let machine = &MachineConfig { grid, ..machine.clone() };
     let clusters = Clusters { machine, config, places };
     match residents(context, config, places.count()) {

@@ -224,6 +224,7 @@ pub fn launch(
         checks: config.checks,
         global: Arc::new(memory.clone()),
         copies: program.copies_global(),
+        used_at_once: program.loads.as_ref().map(|loads| Arc::clone(&loads.at_once)),
         cluster: 0,
         grid: None,
         names: module.names(program.dynamic_shared),

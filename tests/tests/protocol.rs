@@ -165,7 +165,7 @@ fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
 #[test]
 fn every_counterexample_goes_wrong_as_it_says() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
-    for file in ["protocol_waits", "protocol_memory", "protocol_pipelines"] {
+    for file in ["protocol_waits", "protocol_memory", "protocol_pipelines", "protocol_reasons"] {
         let path = folder(&format!("codegen/tests/diagnostics/{file}.rs"));
         for kernel in kernels(&path)? {
             let Verdict::Broken(diagnostic) = judge(&kernel, Budget::MACRO).verdict else {

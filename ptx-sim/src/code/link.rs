@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::decode;
 use super::names::{Binding, Builder};
+use super::uses::mark_uses;
 use crate::parse::LoadError;
 use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
 
@@ -74,6 +75,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     push_end(&mut builder, ControlOp::Exit, entry.line);
     builder.resolve_labels(entry.line)?;
     drop_unread(&mut builder);
+    let loads = mark_uses(&mut builder.code);
     let multiplies = keep_tensor_registers(&mut builder.code);
     let dynamic = builder.shared_end.next_multiple_of(builder.dynamic_align.max(1));
     for (_, special) in &mut builder.specials {
@@ -97,6 +99,7 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
         required_cluster: entry.required_cluster,
         thread_registers: entry.thread_registers(),
         multiplies,
+        loads,
     };
     debug_assert!(program.is_consistent(), "`{}` names what it does not have", program.name);
     Ok(program)

@@ -11,6 +11,7 @@ mod decode;
 mod lines;
 mod link;
 mod names;
+mod uses;
 
 pub(crate) use comments::shared_names;
 pub(crate) use lines::mark_variables;

@@ -26,6 +26,7 @@ mod spin;
 mod splits;
 mod step;
 mod tensor_maps;
+mod values;
 mod variables;
 mod warp;
 mod warpgroup;

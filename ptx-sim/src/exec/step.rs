@@ -78,6 +78,9 @@ impl Turn<'_, '_> {
             {
                 self.touch(warp, touched, issue);
             }
+            if let Some(values) = &inst.values {
+                self.use_values(warp, values, split.mask, issue);
+            }
             if let Some(variables) = &inst.variables {
                 self.check_variables(warp, inst, variables, issue)?;
             }

@@ -5,6 +5,7 @@ use tma_model::limits::RESERVED_SHARED_BYTES;
 use super::alu::Lanes;
 use super::spin::Rounds;
 use super::splits::Splits;
+use super::values::Unused;
 use super::warpgroup::TensorRegisters;
 use super::{Context, lanes_of};
 use crate::isa::{Guard, Reg, Site, Special};
@@ -26,6 +27,8 @@ pub(crate) struct Warp {
     pub(crate) live: u32,
     pub(super) rounds: Rounds,
     pub(super) tensor: TensorRegisters,
+    /// By the number of a load from global memory.
+    pub(super) unused: Vec<Unused>,
     /// Instructions that were run, of the warp.
     pub(crate) warp_instructions: u64,
     /// Instructions that were run, of each thread.
@@ -53,6 +56,7 @@ impl Warp {
             live,
             rounds: Rounds::default(),
             tensor: TensorRegisters::new(if program.multiplies { program.registers } else { 0 }),
+            unused: vec![Unused::default(); program.loads.as_ref().map_or(0, |loads| loads.count as usize)],
             warp_instructions: 0,
             thread_instructions: 0,
         }

@@ -171,6 +171,11 @@ impl Facts {
         self.reads.copied().is_some() || self.writes.copied().is_some()
     }
 
+    /// Whether it is a copy that writes global memory.
+    pub(crate) fn is_copy_into_global(&self) -> bool {
+        self.writes.copied().is_some_and(|copy| copy.space == Space::Global)
+    }
+
     /// Whether lanes access global memory strongly, or may.
     pub(crate) fn is_strong_in_global(&self) -> bool {
         self.accesses().any(|access| {

@@ -4,6 +4,7 @@
 
 mod class;
 mod comparison;
+mod computed;
 mod facts;
 pub(crate) mod float;
 mod index;
@@ -34,5 +35,5 @@ pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub(crate) use ordering::MemoryFence;
 pub use ordering::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope, Semantics, Site, Space};
 pub use program::SharedName;
-pub(crate) use program::{Inst, Program, Slot};
+pub(crate) use program::{Inst, Loads, Program, Slot, Values};
 pub(crate) use types::Type;

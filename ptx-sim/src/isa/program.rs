@@ -33,6 +33,8 @@ pub(crate) struct Program {
     pub(crate) thread_registers: Option<u32>,
     /// Whether it multiplies matrices.
     pub(crate) multiplies: bool,
+    /// Its loads from global memory, where instructions tell which of them they use.
+    pub(crate) loads: Option<Loads>,
 }
 
 impl Program {
@@ -98,11 +100,34 @@ pub(crate) struct Inst {
     /// The shared variables that its source line accesses, where the PTX says which: their numbers
     /// among the module's names.
     pub(crate) variables: Option<Arc<[u32]>>,
+    /// The values from global memory that it loads or uses.
+    pub(crate) values: Option<Box<Values>>,
+}
+
+/// The loads from global memory of a kernel with copies that write there.
+#[derive(Clone, Debug)]
+pub(crate) struct Loads {
+    /// How many are not used at once.
+    pub(crate) count: u32,
+    /// Of each PTX line, whether what is loaded there is used before anybody can learn of the load.
+    pub(crate) at_once: Arc<[bool]>,
+}
+
+/// What an instruction has to do with values from global memory that are not used at once. Their
+/// loads are known by numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    /// The number of the load that it is.
+    pub(crate) load: Option<u32>,
+    /// The loads whose values its operands come from.
+    pub(crate) operands: Vec<u32>,
+    /// Those that its guard comes from.
+    pub(crate) guard: Vec<u32>,
 }
 
 impl Inst {
     pub(crate) fn new(op: Op, guard: Option<Guard>, site: Site) -> Inst {
-        Inst { effect: op.facts().effect, op, guard, site, touches: None, variables: None }
+        Inst { effect: op.facts().effect, op, guard, site, touches: None, variables: None, values: None }
     }
 }
 

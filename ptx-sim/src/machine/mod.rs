@@ -68,7 +68,9 @@
 //! the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready,
 //! and other copies to be seen: what an asynchronous operation has done is visible to whoever
 //! learns of its completion, with no fence (PTX ISA, "Async proxy"). A copy that writes needs
-//! generic **reads** before it to be over, and behind a proxy fence.
+//! generic **reads** before it to be over, and behind a proxy fence. A read of global memory needs no
+//! fence where its value was used before, so that it has arrived: by what memory or other threads
+//! see, or by a branch. Arithmetic alone may be put off.
 //!
 //! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other
 //! blocks: that what came before is *over*, and whether a proxy fence lies behind it. Memory may
@@ -89,7 +91,9 @@
 //!   unordered is not found, nor a missing fence.
 //! * Of more than 16 reads of one piece of global memory that are in no order, the first ones are
 //!   forgotten.
-//! * A proxy fence between what threads read from global memory and a copy that writes there.
+//! * A proxy fence between reads of global memory by threads and a copy that writes there, in kernels
+//!   so large that the uses of values are not followed; and where a thread has used what it read at
+//!   the same line before, with no synchronisation since.
 //! * Of several asynchronous reductions of the same bytes of shared memory, only the last one
 //!   issued has to be waited for.
 //! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it

@@ -7,6 +7,7 @@ use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, laun
 
 mod causality;
 mod coherence;
+mod overtaking;
 mod proxies;
 mod races;
 

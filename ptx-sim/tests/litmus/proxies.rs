@@ -4,7 +4,7 @@ use super::{Place, run, run_with};
 use ptx_sim::FindingKind::{MissingProxyFence, MixedProxies, Race};
 use ptx_sim::{Checks, GlobalOrder};
 
-const FENCE: &str = "fence.proxy.async.global;";
+pub(super) const FENCE: &str = "fence.proxy.async.global;";
 
 /// Loads 16 bytes at `x`, and reads the first word into `%b`.
 fn load(before: &str) -> String {
@@ -17,15 +17,15 @@ fn load(before: &str) -> String {
 }
 
 /// Stores 16 bytes to `x` by a copy with this instruction.
-fn store(copy: &str) -> String {
+pub(super) fn store(copy: &str) -> String {
     format!(
         "mov.u32 %r3, 1; st.shared.v4.u32 [tile], {{%r3, %r3, %r3, %r3}}; fence.proxy.async.shared::cta;\n\
          {copy} [%x], [tile], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
     )
 }
 
-const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group";
-const ADD: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32";
+pub(super) const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group";
+pub(super) const ADD: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32";
 
 #[test]
 fn a_copy_of_what_its_thread_wrote_needs_a_fence() {

@@ -101,6 +101,11 @@ impl Knowledge {
         self.over.as_ref().map_or(&self.ready, |over| &over.fenced)
     }
 
+    /// Steps known to be over whose generic reads of `memory` come before a proxy fence.
+    pub fn fenced_reads(&self, memory: Memory) -> &Clock {
+        &self.over_fenced()[memory]
+    }
+
     /// All steps that are known to have happened.
     pub fn past(&self) -> &Clock {
         self.past.as_ref().unwrap_or_else(|| self.over())
@@ -250,7 +255,7 @@ impl View {
     /// may overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
     /// (`tests/tests/litmus/proxies.rs`).
     pub fn fences_read(&self, step: Epoch, memory: Memory) -> bool {
-        self.lies_behind(step, memory, &self.knows.over_fenced()[memory])
+        self.lies_behind(step, memory, self.knows.fenced_reads(memory))
     }
 
     /// Whether `step` lies behind a fence: the agent's own, or one of those that `fenced` tells of.

@@ -67,3 +67,29 @@ fn a_slot_that_may_be_any(out: Global<u32>, n: u32) {
         out.set(lane_idx(), slots[0].get(lane_idx()));
     }
 }
+
+/// The second store may overtake the reads of the first, whose values nothing has asked for yet.
+#[tma_kernel(threads = 32)]
+fn a_row_is_replaced_while_it_is_read(x: Global<u32>, out: Global<u32>) {
+    let row: SharedArray<u32, 32> = shared();
+    let first = block_idx().x * 32;
+    row.set(lane_idx(), 1);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        x.bulk_store(first, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+    sync_warp();
+    let read = x.get(first + lane_idx());
+    row.set(lane_idx(), 2);
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        x.bulk_store(first, row, 0, 32);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+    out.set(first + lane_idx(), read);
+}

@@ -35,6 +35,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),
         copies: true,
+        used_at_once: None,
         cluster: 0,
         grid: None,
         names: Arc::new([]),

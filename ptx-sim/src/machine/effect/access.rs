@@ -3,6 +3,7 @@
 use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
+use crate::machine::ThreadId;
 use crate::machine::diagnostics::Act;
 use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Strong};
 use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, ThreadAccess};
@@ -183,6 +184,17 @@ impl Machine {
         if !self.writes_the_same(address, bytes, conflict) {
             self.global_conflict(action, manner, conflict);
         }
+    }
+
+    /// Whether it wants to know which values that threads read in global memory are used.
+    #[inline]
+    pub(crate) fn follows_uses(&self) -> bool {
+        self.memory.accesses.follows_uses()
+    }
+
+    /// A thread uses what it has read last in a line of the PTX.
+    pub(crate) fn uses(&mut self, who: ThreadId, line: u32) {
+        self.memory.accesses.uses(who, line, self.order.view(who).epoch());
     }
 
     /// A strong access, where those of all clusters are kept.

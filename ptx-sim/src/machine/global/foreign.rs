@@ -183,4 +183,14 @@ impl Observer<'_> {
         self.imported(mark, fenced, |known| known.knows.seen().knows(mark.step))
             || self.imported(mark, self.view.knows().seen(), |known| known.fenced.knows(mark.step))
     }
+
+    /// Whether a proxy fence of global memory comes after a read of a thread that comes before.
+    pub(super) fn fences_read(&self, mark: &GlobalAccess) -> bool {
+        if mark.author.cluster == self.cluster {
+            return self.view.fences_read(mark.step, Memory::Global);
+        }
+        let knows = self.view.knows();
+        self.imported(mark, knows.fenced_reads(Memory::Global), |known| known.knows.over().knows(mark.step))
+            || self.imported(mark, knows.over(), |known| known.fenced.knows(mark.step))
+    }
 }

@@ -22,6 +22,9 @@ const ONE_PROXY: &str =
     "combine through one proxy: either all by atomics of threads, or all by reductions of copies";
 const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
                      writes, before the barrier that orders them";
+const READ_FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the read and the copy: after the \
+                          reads, before the barrier that orders them. What was written to shared memory before that barrier has \
+                          been read";
 const FENCE_BEHIND: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block that issues the copy, between \
                             the acquire and the copy";
 
@@ -55,6 +58,19 @@ fn race(earlier: Manner, later: Manner) -> &'static str {
         (AccessKind::Write, AccessKind::Reduce)
         | (AccessKind::Reduce, AccessKind::Write | AccessKind::Reduce) => {
             "is written and reduced into in no order"
+        }
+    }
+}
+
+/// A copy after an access of a thread.
+fn crossing(earlier: Manner, later: Manner) -> &'static str {
+    match (earlier.kind, later.kind) {
+        (AccessKind::Read, _) => "was read by a thread, and a copy that writes it may overtake the read",
+        (AccessKind::Write | AccessKind::Reduce, AccessKind::Read | AccessKind::Reduce) => {
+            "was written by a thread, and a copy that reads it need not see that"
+        }
+        (AccessKind::Write | AccessKind::Reduce, AccessKind::Write) => {
+            "was written by a thread, and a copy that writes it may come first"
         }
     }
 }
@@ -96,11 +112,14 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
             (FindingKind::MixedProxies, what, ONE_PROXY)
         }
         Rule::MissingProxyFence => {
-            let what = format!(
-                "{place} was written by a thread, and a copy that reads it need not see that: no proxy fence of global memory lies \
-                 between"
-            );
-            (FindingKind::MissingProxyFence, what, if same_cluster { FENCE } else { FENCE_BEHIND })
+            let what =
+                format!("{place} {}: no proxy fence of global memory lies between", crossing(earlier, later));
+            let help = match earlier.kind {
+                _ if !same_cluster => FENCE_BEHIND,
+                AccessKind::Read => READ_FENCE,
+                AccessKind::Write | AccessKind::Reduce => FENCE,
+            };
+            (FindingKind::MissingProxyFence, what, help)
         }
     };
     Finding::new(kind, what).help(help)

@@ -9,6 +9,7 @@
 //! | `history` | the stores to places with strong accesses |
 //! | `release` | what was released with them |
 //! | `strong` | strong accesses, and memory fences |
+//! | `uses` | when threads have used what they read |
 //! | `footprint` | what clusters in no order read and write |
 //! | `message` | findings |
 //!
@@ -24,6 +25,7 @@ mod message;
 mod release;
 mod strong;
 mod table;
+mod uses;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,10 +95,10 @@ struct State {
 }
 
 impl Grid {
-    /// Of clusters whose blocks have so many threads.
-    pub(crate) fn new(clusters: ClusterGrid, threads: u32) -> Self {
-        let state =
-            State { table: Table::new(threads), histories: HashMap::new(), sequential: BTreeMap::new() };
+    /// Of clusters that are run like this.
+    pub(crate) fn new(clusters: ClusterGrid, config: &MachineConfig) -> Self {
+        let table = Table::new(config, false);
+        let state = State { table, histories: HashMap::new(), sequential: BTreeMap::new() };
         Self { clusters, state: Mutex::new(state) }
     }
 
@@ -109,7 +111,7 @@ impl Grid {
 #[derive(Debug)]
 enum Tracking {
     Off,
-    /// Only for proxy fences between writes of threads and copies of the cluster.
+    /// Only for proxy fences between accesses of threads and copies of the cluster.
     Fences(Box<Table>),
     Own(Box<Table>),
     Shared(Arc<Grid>),
@@ -136,6 +138,8 @@ pub(super) struct GlobalAccesses {
     cluster: u32,
     /// Threads of a block.
     threads: u32,
+    /// Whether it is told when values that threads read are used.
+    is_told_uses: bool,
     imports: Imports,
     /// The releases that each thread's relaxed reads saw.
     pending: HashMap<ThreadId, Vec<Pending>>,
@@ -157,15 +161,16 @@ impl GlobalAccesses {
                 Tracking::Shared(Arc::clone(grid))
             }
             None if config.checks.global_order == GlobalOrder::Always => {
-                Tracking::Own(Box::new(Table::new(threads)))
+                Tracking::Own(Box::new(Table::new(config, false)))
             }
-            Some(_) | None if config.copies => Tracking::Fences(Box::new(Table::of_fences(threads))),
+            Some(_) | None if config.copies => Tracking::Fences(Box::new(Table::new(config, true))),
             Some(_) | None => Tracking::Off,
         };
         Self {
             tracking,
             cluster,
             threads,
+            is_told_uses: config.used_at_once.is_some(),
             imports: Imports::default(),
             pending: HashMap::new(),
             missed: HashMap::new(),
@@ -181,6 +186,22 @@ impl GlobalAccesses {
         match self.tracking {
             Tracking::Off => true,
             Tracking::Fences(_) | Tracking::Own(_) | Tracking::Shared(_) => false,
+        }
+    }
+
+    /// Whether it wants to know which values that threads read are used.
+    #[inline]
+    pub(super) fn follows_uses(&self) -> bool {
+        self.is_told_uses && !self.is_off()
+    }
+
+    /// A thread uses, in this step, what it has read last in a line.
+    pub(super) fn uses(&mut self, who: ThreadId, line: u32, step: Epoch) {
+        let author = self.author(who);
+        match &mut self.tracking {
+            Tracking::Off => {}
+            Tracking::Fences(table) | Tracking::Own(table) => table.used(author, line, step),
+            Tracking::Shared(grid) => grid.state().table.used(author, line, step),
         }
     }
 
@@ -241,8 +262,8 @@ impl GlobalAccesses {
         };
         match &mut self.tracking {
             Tracking::Off => {}
-            // Copies need no fence behind reads of threads.
-            Tracking::Fences(_) if is_read_of_thread(mark) => {}
+            // No copy overtakes these.
+            Tracking::Fences(table) if is_read_of_thread(mark) && !table.may_be_overtaken(mark) => {}
             Tracking::Fences(table) | Tracking::Own(table) => {
                 stretches.for_each(|stretch| access(table, stretch));
             }

@@ -13,7 +13,9 @@ use tma_model::sync::{AccessKind, Component, Epoch, MemoryScope, Proxy};
 
 use super::foreign::Observer;
 use super::mark::{Author, GlobalAccess, GlobalConflict, Rule, unordered};
+use super::uses::Uses;
 use crate::machine::memory::IN_FLIGHT;
+use crate::machine::types::MachineConfig;
 
 /// Bytes of a line, as a power of two.
 const LINE_BITS: u32 = 7;
@@ -29,7 +31,7 @@ const MOST_READERS: usize = 16;
 
 /// Mixes a page's number: addresses are no attack.
 #[derive(Debug, Default)]
-struct PageHasher(u64);
+pub(super) struct PageHasher(u64);
 
 impl Hasher for PageHasher {
     fn finish(&self) -> u64 {
@@ -119,6 +121,8 @@ pub(in crate::machine) struct Table {
     threads: u32,
     /// Whether only proxy fences are looked for.
     fences_only: bool,
+    /// What was used of what threads read; none where no copy writes that.
+    uses: Option<Box<Uses>>,
     /// The number of a page, and its place.
     places: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
     pages: Vec<Vec<Line>>,
@@ -163,14 +167,24 @@ impl Line {
 }
 
 impl Table {
-    /// Of blocks of so many threads.
-    pub(super) fn new(threads: u32) -> Self {
-        Self { threads, ..Self::default() }
+    /// Of a cluster that has not begun; with `fences_only` it looks only for proxy fences between
+    /// accesses of threads and copies.
+    pub(super) fn new(config: &MachineConfig, fences_only: bool) -> Self {
+        let uses = config.used_at_once.as_ref().map(|at_once| Box::new(Uses::new(at_once)));
+        Self { threads: config.threads, fences_only, uses, ..Self::default() }
     }
 
-    /// That looks only for proxy fences between writes of threads and copies.
-    pub(super) fn of_fences(threads: u32) -> Self {
-        Self { threads, fences_only: true, ..Self::default() }
+    /// A thread uses, in this step, what it has read last in a line.
+    pub(super) fn used(&mut self, author: Author, line: u32, step: Epoch) {
+        if let Some(uses) = &mut self.uses {
+            uses.add(author, line, step);
+        }
+    }
+
+    /// Whether a copy may overtake this read, unless it is used later.
+    #[inline]
+    pub(super) fn may_be_overtaken(&self, read: &GlobalAccess) -> bool {
+        self.uses.as_ref().is_some_and(|uses| uses.may_be_overtaken(read))
     }
 
     /// Threads of a block.
@@ -240,7 +254,9 @@ impl Table {
         // Lent, so that a line and the sets can be changed at a time.
         let mut sets = std::mem::take(&mut self.sets);
         let mut free = std::mem::take(&mut self.free);
+        let uses = self.uses.take();
         let (threads, fences_only) = (self.threads, self.fences_only);
+        let is_wanted = |rule: Rule| !fences_only || rule == Rule::MissingProxyFence;
         let line = self.line(piece.line);
         let mut conflict = None;
         for index in line.range(&piece.bytes, &mut sets) {
@@ -253,23 +269,18 @@ impl Table {
                 }
                 Rule::MixedProxies | Rule::MissingProxyFence => true,
             });
-            if fences_only {
-                let found = found.filter(|(rule, _)| *rule == Rule::MissingProxyFence);
-                if let (None, Some((rule, other))) = (conflict, found) {
-                    conflict = Some(GlobalConflict { rule, address: piece.address(), other });
-                }
-                if mark.manner.kind != AccessKind::Read {
-                    cell.write = *mark;
-                }
-                continue;
-            }
+            let found = found.filter(|(rule, _)| is_wanted(*rule));
             let found = match mark.manner.kind {
                 AccessKind::Read => {
-                    cell.add_reader(mark, observer, &mut sets, &mut free);
+                    // Of copies' reads nothing is asked.
+                    if !fences_only || mark.manner.proxy == Proxy::Generic {
+                        cell.add_reader(mark, observer, uses.as_deref(), &mut sets, &mut free);
+                    }
                     found
                 }
                 AccessKind::Write | AccessKind::Reduce => {
-                    let found = found.or_else(|| cell.after_reads(mark, observer, threads, &sets));
+                    let after_reads = || cell.after_reads(mark, observer, uses.as_deref(), threads, &sets);
+                    let found = found.or_else(|| after_reads().filter(|(rule, _)| is_wanted(*rule)));
                     cell.forget_readers(&mut sets, &mut free);
                     cell.write = *mark;
                     found
@@ -280,7 +291,7 @@ impl Table {
                 conflict = Some(GlobalConflict { rule, address: piece.address(), other });
             }
         }
-        (self.sets, self.free) = (sets, free);
+        (self.sets, self.free, self.uses) = (sets, free, uses);
         conflict
     }
 
@@ -343,9 +354,7 @@ impl Cell {
         }
         let rule = if observer.follows(&self.write) {
             let crosses = self.write.manner.proxy == Proxy::Generic && mark.manner.proxy == Proxy::Async;
-            // A write that replaces another need not see it.
-            let matters = crosses && mark.manner.kind != AccessKind::Write;
-            (matters && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
+            (crosses && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
         } else {
             unordered(&self.write, mark, threads)
         };
@@ -357,6 +366,7 @@ impl Cell {
         &self,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
+        uses: Option<&Uses>,
         threads: u32,
         sets: &[Vec<GlobalAccess>],
     ) -> Option<(Rule, GlobalAccess)> {
@@ -367,29 +377,39 @@ impl Cell {
             SEVERAL => sets.get(self.read.step.count() as usize)?.as_slice(),
             _ => std::slice::from_ref(&self.read),
         };
-        let broken = |reader: &GlobalAccess| match observer.knows_over(reader) {
-            true => None,
-            false => Some((unordered(reader, mark, threads)?, *reader)),
+        let is_copy = mark.manner.proxy == Proxy::Async;
+        let broken = |reader: &GlobalAccess| {
+            if !observer.knows_over(reader) {
+                return Some((unordered(reader, mark, threads)?, *reader));
+            }
+            let uses = uses.filter(|uses| is_copy && uses.may_be_overtaken(reader))?;
+            let is_over = observer.fences_read(reader) || uses.is_known(reader, observer);
+            (!is_over).then_some((Rule::MissingProxyFence, *reader))
         };
         readers.iter().find_map(broken)
     }
 
-    /// Adds a reader; readers that it follows need not be kept.
+    /// Adds a reader; readers that it follows need not be kept, but for those of other threads that
+    /// a copy may overtake.
     #[inline]
     fn add_reader(
         &mut self,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
+        uses: Option<&Uses>,
         sets: &mut Vec<Vec<GlobalAccess>>,
         free: &mut Vec<u32>,
     ) {
         let read = &self.read;
+        let stands_for = |known: &GlobalAccess| {
+            is_as_strong(mark, known) && uses.is_none_or(|uses| uses.stand_for(mark, known, observer))
+        };
         if read.step.component() == SEVERAL {
             let Some(set) = sets.get_mut(read.step.count() as usize) else { return };
             let same = |known: &GlobalAccess| {
                 known.author.cluster == mark.author.cluster
                     && known.step.component() == mark.step.component()
-                    && is_as_strong(mark, known)
+                    && stands_for(known)
             };
             match set.iter_mut().find(|known| same(known)) {
                 Some(known) if known.step.component() != IN_FLIGHT => *known = *mark,
@@ -400,7 +420,7 @@ impl Cell {
                     set.push(*mark);
                 }
             }
-        } else if read.step.is_none() || observer.knows_over(read) && is_as_strong(mark, read) {
+        } else if read.step.is_none() || observer.knows_over(read) && stands_for(read) {
             self.read = *mark;
         } else {
             let set = vec![*read, *mark];

@@ -82,6 +82,7 @@ impl Lab {
             checks,
             global: Arc::clone(&global),
             copies: true,
+            used_at_once: None,
             cluster: 0,
             grid: None,
             names: Arc::new([]),

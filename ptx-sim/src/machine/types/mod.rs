@@ -141,6 +141,10 @@ pub struct MachineConfig {
     pub global: Arc<GlobalMemory>,
     /// Whether the kernel has copies: only then proxy fences of global memory matter.
     pub copies: bool,
+    /// Of each PTX line, whether what threads load from global memory there is used before anybody
+    /// can learn of the load; the machine is told when the others are used. None if no copy writes
+    /// global memory: otherwise a proxy fence is asked for between the two.
+    pub used_at_once: Option<Arc<[bool]>>,
     /// The number of the cluster in the grid.
     pub cluster: u32,
     /// The accesses of all clusters to global memory, of a kernel with strong ones there.

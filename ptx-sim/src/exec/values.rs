@@ -1,0 +1,35 @@
+//! The uses of values that threads have loaded from global memory.
+
+use super::step::Turn;
+use super::warp::Warp;
+use super::{Issue, lanes_of};
+use crate::isa::Values;
+
+/// What lanes have loaded last with an instruction, and not used yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unused {
+    lanes: u32,
+    /// The PTX line of the load.
+    line: u32,
+}
+
+impl Turn<'_, '_> {
+    /// Tells the machine of an instruction that lanes of `all` are at, and that those of
+    /// `issue.active` are about to run.
+    pub(super) fn use_values(&mut self, warp: &mut Warp, values: &Values, all: u32, issue: Issue) {
+        if !self.machine.follows_uses() {
+            return;
+        }
+        for (loads, lanes) in [(&values.guard, all), (&values.operands, issue.active)] {
+            for load in loads {
+                let Some(unused) = warp.unused.get_mut(*load as usize) else { continue };
+                let (used, line) = (unused.lanes & lanes, unused.line);
+                unused.lanes &= !lanes;
+                lanes_of(used).for_each(|lane| self.machine.uses(warp.thread(lane), line));
+            }
+        }
+        if let Some(unused) = values.load.and_then(|load| warp.unused.get_mut(load as usize)) {
+            *unused = Unused { lanes: unused.lanes | issue.active, line: issue.site.ptx_line };
+        }
+    }
+}

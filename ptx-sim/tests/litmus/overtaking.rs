@@ -1,0 +1,135 @@
+//! Copies that may overtake what threads did before them: reads of what they write, and writes.
+
+use super::proxies::{ADD, FENCE, STORE, store};
+use super::{Place, run, run_with};
+use ptx_sim::FindingKind::MissingProxyFence;
+use ptx_sim::{Checks, GlobalOrder};
+
+/// The block's meeting with the other one of its cluster.
+const MEET: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
+
+/// A read, something, and a copy that replaces what was read.
+fn replaced(between: &str) -> String {
+    format!("ld.global.u32 %a, [%x];\n{between}\n{}", store(STORE))
+}
+
+#[test]
+fn a_copy_may_overtake_a_read() {
+    // `store` has a fence of shared memory, which is another one.
+    run(Place::Apart, &[&replaced("")]).always_found(MissingProxyFence).sometimes(&[&[0]]);
+    run(Place::Apart, &[&replaced("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
+    run(Place::Apart, &[&replaced("").replace(STORE, ADD)]).always_found(MissingProxyFence);
+    run(Place::Apart, &[&replaced(FENCE)]).clean();
+    run(Place::Apart, &[&replaced("fence.proxy.async;")]).clean();
+    // So it is where order in global memory is not looked for.
+    let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
+    run_with(checks, Place::Apart, &[&replaced("")]).always_found(MissingProxyFence);
+    run_with(checks, Place::Apart, &[&replaced(FENCE)]).clean();
+}
+
+#[test]
+fn a_barrier_does_not_keep_a_copy_behind_a_read() {
+    let copy = |fence: &str| format!("{MEET} {fence} {}", store(STORE));
+    let read = |fence: &str| format!("ld.global.u32 %a, [%x]; {fence} {MEET}");
+    run(Place::Cluster, &[&read(""), &copy("")]).always_found(MissingProxyFence);
+    run(Place::Cluster, &[&read(FENCE), &copy("")]).clean();
+    run(Place::Cluster, &[&read(""), &copy(FENCE)]).clean();
+    // A later read of another thread, which is over, hides nothing.
+    let used = format!("ld.global.u32 %a, [%x]; st.shared.u32 [tile], %a;\n{}", store(STORE));
+    run(Place::Cluster, &[&read(""), &format!("{MEET} {used}")]).always_found(MissingProxyFence);
+}
+
+#[test]
+fn what_was_used_was_read() {
+    let uses = [
+        "st.shared.u32 [tile], %a;",
+        "add.u32 %r4, %a, 1; mul.lo.u32 %r4, %r4, 3; st.shared.u32 [tile], %r4;",
+        "st.global.u32 [%y], %a;",
+        "red.global.add.u32 [%y], %a;",
+        "shfl.sync.idx.b32 %r4, %a, 0, 31, 1;",
+        "setp.ne.u32 %p2, %a, 0; vote.sync.any.pred %p3, %p2, 1;",
+        "setp.ne.u32 %p2, %a, 0; @%p2 bra END;",
+        "setp.ne.u32 %p2, %a, 0; @%p2 st.global.u32 [%y], 1;",
+        "and.b32 %r4, %a, 4; cvt.u64.u32 %d3, %r4; add.u64 %d3, %d3, %y; ld.global.u32 %r5, [%d3];",
+    ];
+    for used in uses {
+        run(Place::Apart, &[&replaced(used)]).clean();
+        let copy = format!("{MEET} {}", store(STORE));
+        let reader = format!("ld.global.u32 %a, [%x];\n{used} {MEET}");
+        run(Place::Cluster, &[&reader, &copy]).clean();
+        // The copy does not come after the use.
+        let late = format!("ld.global.u32 %a, [%x];\n{MEET} {used}");
+        run(Place::Cluster, &[&late, &copy]).always_found(MissingProxyFence);
+    }
+}
+
+#[test]
+fn what_can_be_put_off_is_no_use() {
+    let others = [
+        "add.u32 %a, %a, 1;",
+        "setp.ne.u32 %p2, %a, 0; selp.u32 %a, 1, 2, %p2;",
+        "setp.ne.u32 %p2, %a, 0; @%p2 mov.u32 %a, 3;",
+        // Another value.
+        "ld.global.u32 %b, [%y];\nst.shared.u32 [tile], %b;",
+        // Guarded.
+        "setp.ne.u32 %p2, %r1, 0; @%p2 st.shared.u32 [tile], %a;",
+    ];
+    for other in others {
+        run(Place::Apart, &[&replaced(other)]).always_found(MissingProxyFence);
+    }
+    let after = format!("{} st.shared.u32 [tile], %a;", replaced(""));
+    run(Place::Apart, &[&after]).always_found(MissingProxyFence);
+}
+
+#[test]
+fn each_pass_has_reads_of_its_own() {
+    let passes = |read: &str| {
+        format!(
+            "mov.u32 %r4, 0; mov.u64 %d3, %x;\nagain: ld.global.u32 %a, [%d3];\n{read}\n\
+             fence.proxy.async.shared::cta;\n{STORE} [%d3], [tile], 16; cp.async.bulk.commit_group;\n\
+             cp.async.bulk.wait_group 0;\nadd.u64 %d3, %d3, 16; add.u32 %r4, %r4, 1;\n\
+             setp.lt.u32 %p2, %r4, 3; @%p2 bra again;"
+        )
+    };
+    let fill = "st.shared.v4.u32 [tile], {%r4, %r4, %r4, %r4};";
+    let used = "st.shared.v4.u32 [tile], {%a, %a, %a, %a};";
+    run(Place::Apart, &[&passes(used)]).clean();
+    run(Place::Apart, &[&passes(fill)]).always_found(MissingProxyFence);
+    let second = "setp.eq.u32 %p3, %r4, 1; @%p3 st.shared.u32 [tile], %a;";
+    run(Place::Apart, &[&passes(&format!("{fill} {second}"))]).always_found(MissingProxyFence);
+}
+
+#[test]
+fn copies_of_other_clusters_overtake_as_well() {
+    let copy = |fence: &str| {
+        let body = store(STORE);
+        format!("ld.acquire.gpu.global.u32 %c, [%y]; setp.ne.u32 %p2, %c, 1; @%p2 bra END; {fence}\n{body}")
+    };
+    let read =
+        |between: &str| format!("ld.global.u32 %a, [%x];\n{between} st.release.gpu.global.u32 [%y], 1;");
+    run(Place::Apart, &[&read(""), &copy("")]).found(MissingProxyFence);
+    run(Place::Apart, &[&read(""), &copy(FENCE)]).clean();
+    run(Place::Apart, &[&read(FENCE), &copy("")]).clean();
+    run(Place::Apart, &[&read("st.global.u32 [%z], %a;"), &copy("")]).clean();
+}
+
+#[test]
+fn a_copy_in_the_generic_proxy_that_is_complete_has_read() {
+    let copied =
+        "cp.async.ca.shared.global [tile], [%x], 16; cp.async.wait_all; fence.proxy.async.shared::cta;";
+    let right =
+        format!("{copied} {STORE} [%x], [tile], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
+    run(Place::Apart, &[&right]).clean();
+}
+
+/// A copy that replaces what a thread wrote may come before the write.
+#[test]
+fn a_copy_may_come_before_a_write() {
+    let write = |fence: &str| format!("st.global.u32 [%x], 7; {fence}\n{}", store(STORE));
+    run(Place::Apart, &[&write("")]).always_found(MissingProxyFence);
+    run(Place::Apart, &[&write("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
+    run(Place::Apart, &[&write(FENCE)]).clean();
+    run(Place::Apart, &[&write("fence.proxy.async;")]).clean();
+    let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
+    run_with(checks, Place::Apart, &[&write("")]).always_found(MissingProxyFence);
+}
