@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Where the pages are: a link in the package, or, where git makes no links, what it leads to.
+/// The folder of the pages: a symbolic link in the package, or its target if git does not create
+/// links.
 const FOLDERS: [&str; 2] = ["pages", "../docs/errors"];
 
 fn main() -> io::Result<()> {

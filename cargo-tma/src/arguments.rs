@@ -7,7 +7,7 @@ use ptx_sim::cli::Launch;
 
 use crate::output::Format;
 
-/// cargo calls `cargo-tma tma ..`.
+/// The outer command: cargo calls `cargo-tma tma ..`.
 #[derive(Debug, Parser)]
 #[command(name = "cargo", bin_name = "cargo", styles = clap::builder::Styles::styled())]
 pub(crate) enum Cargo {
@@ -21,26 +21,26 @@ pub(crate) struct Arguments {
     /// Format of standard output
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Whether output has colours
+    /// Whether the output is coloured
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// Whether output has colours.
+/// When output is coloured.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
-    /// Also in files and pipes
+    /// Always, also in files and pipes
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 
 impl Color {
-    /// For all that this process prints.
+    /// Applies to everything that this process prints.
     pub(crate) fn write_global(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,
@@ -53,9 +53,9 @@ impl Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Makes a package with a kernel, its launch, and its test under seeds
+    /// Creates a package with a kernel, its launch, and its test under seeds
     New(New),
-    /// Says what is installed, what is missing, and what to do about it
+    /// Reports what is installed, what is missing, and how to install it
     Doctor,
     /// Installs what is missing: LLVM 22, ptxas, nvdisasm
     Setup(Setup),
@@ -64,14 +64,14 @@ pub(crate) enum Command {
     /// Shows the machine code of a kernel with its source lines; spills and ptxas's notes on
     /// multiplications are errors
     Sass(Sass),
-    /// Judges every kernel of this package: its protocol of barriers, bank conflicts, registers,
+    /// Checks every kernel of this package: its protocol of barriers, bank conflicts, registers,
     /// spills, ptxas's notes
     Check(Check),
     /// Runs a kernel on the simulator: findings, counts, bank conflicts, timeline
     Run(Box<Run>),
-    /// Draws where the elements of a tile, operand, accumulator or fragment are
+    /// Draws the layout of a tile, operand, accumulator or fragment
     Layout(Layout),
-    /// Explains an error code, or lists all
+    /// Explains an error code, or lists all codes
     Explain(Explain),
 }
 
@@ -87,40 +87,40 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
-    /// Also makes a libcuda to link with, for builds of this package with the feature `cust` where
-    /// no CUDA toolkit is installed
+    /// Also makes a libcuda to link with, for builds of this package with the feature `cust` on
+    /// machines without a CUDA toolkit
     #[arg(long)]
     pub(crate) cust: bool,
 }
 
-/// How the package is built.
+/// The options for building the package.
 #[derive(Debug, Args)]
 pub(crate) struct Build {
-    /// The package, if the current folder is not in it
+    /// Package to build, if the current folder is not in it
     #[arg(short, long, value_name = "NAME")]
     pub(crate) package: Option<String>,
-    /// Kernels as in a release build: without checks
+    /// Builds kernels as in a release build: without checks
     #[arg(short, long)]
     pub(crate) release: bool,
     /// Features of the package
     #[arg(short = 'F', long, value_name = "FEATURES")]
     pub(crate) features: Vec<String>,
-    /// Without the package's default features
+    /// Disables the package's default features
     #[arg(long)]
     pub(crate) no_default_features: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Kernels {
-    /// The kernel: NAME, or NAME::INSTANCE; all instances if it has several
+    /// Kernel: NAME, or NAME::INSTANCE; all instances if it has several
     pub(crate) kernel: Option<String>,
-    /// The PTX as it is, without source lines
+    /// Shows the PTX unchanged, without source lines
     #[arg(long)]
     pub(crate) plain: bool,
     /// Writes the PTX of all kernels into the package's folder `tma-ptx`, for builds without LLVM
     #[arg(long, conflicts_with_all = ["kernel", "plain", "check", "release"])]
     pub(crate) keep: bool,
-    /// Compares the folder `tma-ptx` with what the compiler makes
+    /// Compares the folder `tma-ptx` with the compiler's output
     #[arg(long, conflicts_with_all = ["kernel", "plain", "release"])]
     pub(crate) check: bool,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub(crate) struct Kernels {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sass {
-    /// The kernel: NAME, or NAME::INSTANCE; all instances if it has several
+    /// Kernel: NAME, or NAME::INSTANCE; all instances if it has several
     pub(crate) kernel: String,
     #[command(flatten)]
     pub(crate) build: Build,
@@ -139,34 +139,34 @@ pub(crate) struct Sass {
 pub(crate) struct Check {
     /// Only this kernel: NAME, or NAME::INSTANCE
     pub(crate) kernel: Option<String>,
-    /// A file or folder with kernels, instead of all that the build script looks into
+    /// File or folder with kernels, instead of everything that the build script reads
     #[arg(long = "source", value_name = "PATH")]
     pub(crate) sources: Vec<PathBuf>,
     /// Compiles nothing, so that neither LLVM nor ptxas is needed, and registers are not known
     #[arg(long)]
     pub(crate) no_build: bool,
-    /// What else the exit code is 1 for
+    /// Further problems for which the exit code is 1
     #[arg(long, value_enum)]
     pub(crate) deny: Vec<Deny>,
-    /// How many steps are followed of each kernel
+    /// Budget of steps to explore in each kernel
     #[arg(long, value_name = "STEPS")]
     pub(crate) budget: Option<u64>,
     #[command(flatten)]
     pub(crate) build: Build,
 }
 
-/// What is no error by itself.
+/// Problems that are not errors by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Deny {
     /// Bank conflicts
     Conflicts,
-    /// Kernels whose protocol is not decided
+    /// Kernels whose protocol is undecided
     Undecided,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The kernel: NAME, or NAME::INSTANCE
+    /// Kernel: NAME, or NAME::INSTANCE
     pub(crate) kernel: String,
     #[command(flatten)]
     pub(crate) launch: Launch,
@@ -183,7 +183,7 @@ pub(crate) struct Layout {
     pub(crate) svg: Option<PathBuf>,
 }
 
-/// What is drawn. Extents are outermost first, such as 64x32.
+/// The object to draw. Extents are outermost first, such as 64x32.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Drawn {
     /// A tile in shared memory
@@ -196,7 +196,7 @@ pub(crate) enum Drawn {
         #[arg(long, default_value = "none")]
         swizzle: String,
     },
-    /// What each instruction reads of a tile that is an operand of tensor cores
+    /// The part of an operand's tile that each tensor core instruction reads
     Operand {
         /// Element type, such as f16
         element: String,
@@ -205,11 +205,11 @@ pub(crate) enum Drawn {
         /// none, 32, 64, 128, panels16, interleave16 or interleave32
         #[arg(long, default_value = "128")]
         swizzle: String,
-        /// The dimension whose elements are contiguous
+        /// Dimension whose elements are contiguous
         #[arg(long, value_enum, default_value_t = MajorName::K)]
         major: MajorName,
     },
-    /// Which thread holds which element of an accumulator
+    /// The thread that holds each element of an accumulator
     Accumulator {
         /// Element type, such as f32
         element: String,
@@ -219,7 +219,7 @@ pub(crate) enum Drawn {
         #[arg(long)]
         warp: Option<u32>,
     },
-    /// Which thread holds which element of a left operand in registers
+    /// The thread that holds each element of a left operand in registers
     Fragment {
         /// Element type, such as f16
         element: String,
@@ -234,14 +234,14 @@ pub(crate) enum Drawn {
 /// The dimension of an operand whose elements are contiguous.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum MajorName {
-    /// The one that is summed over
+    /// The reduction dimension
     K,
-    /// The other one
+    /// The other dimension
     Mn,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The code: TMA0203, or 203
+    /// Code, such as TMA0203 or 203
     pub(crate) code: Option<String>,
 }

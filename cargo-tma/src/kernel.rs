@@ -1,4 +1,4 @@
-//! The PTX of one kernel, and what its header says.
+//! The PTX of one kernel, and the data in its header.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,22 +11,22 @@ use anyhow::{Context, Result, bail};
 pub(crate) struct Kernel {
     /// `name`, or `name::instance`.
     pub(crate) name: String,
-    /// The symbol.
+    /// Name of the entry point.
     pub(crate) entry: String,
-    /// The architecture, such as `sm_90a`.
+    /// Architecture, such as `sm_90a`.
     pub(crate) target: String,
     pub(crate) path: PathBuf,
     pub(crate) text: String,
-    /// The files that `.loc` directives name by number: name in the PTX, and lines.
+    /// Files that `.loc` directives refer to by number: name in the PTX, and lines.
     files: BTreeMap<u32, (String, Vec<String>)>,
 }
 
 impl Kernel {
-    /// Reads what `tma-codegen` writes. Sources are looked for in the folder of the package.
+    /// Parses the output of `tma-codegen`. Sources are read relative to the folder of the package.
     ///
     /// # Errors
     ///
-    /// If there is no code, as without LLVM, or it is not by `tma-codegen`.
+    /// If there is no code, because LLVM was missing, or if the text is not from `tma-codegen`.
     pub(crate) fn read(path: PathBuf, text: String, package: &Path) -> Result<Self> {
         if let Some((_, why)) = text.split_once("// no code: ") {
             bail!(
@@ -50,21 +50,21 @@ impl Kernel {
         Ok(Self { name, entry, target, path, text, files })
     }
 
-    /// The source line of a `.loc`: `src/lib.rs:12`, and its text if the file is there.
+    /// Returns the source line of a `.loc`: `src/lib.rs:12`, and its text if the file exists.
     pub(crate) fn source(&self, file: u32, line: usize) -> Option<(String, &str)> {
         let (name, lines) = self.files.get(&file)?;
         let text = line.checked_sub(1).and_then(|line| lines.get(line));
         Some((format!("{name}:{line}"), text.map_or("", |text| text.trim())))
     }
 
-    /// The number of a source file by its path, which may be absolute.
+    /// Returns the number of a source file, given its path, which may be absolute.
     pub(crate) fn file_number(&self, path: &str) -> Option<u32> {
         let path = Path::new(path);
         self.files.iter().find(|(_, (name, _))| path.ends_with(name)).map(|(number, _)| *number)
     }
 
-    /// Each line of the PTX with the file and line that it comes from; `.loc` directives begin a
-    /// new one.
+    /// Returns each line of the PTX with the file and line of its source, which `.loc` directives
+    /// set.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, Option<(u32, usize)>)> {
         let mut at = None;
         self.text.lines().map(move |line| {
@@ -74,13 +74,13 @@ impl Kernel {
     }
 }
 
-/// `.file 1 "src/lib.rs"`
+/// Parses `.file 1 "src/lib.rs"`.
 fn file(line: &str) -> Option<(u32, String)> {
     let (number, name) = line.trim_start().strip_prefix(".file")?.trim().split_once(char::is_whitespace)?;
     Some((number.parse().ok()?, name.trim().trim_matches('"').to_owned()))
 }
 
-/// `.loc 1 12 5`: file and line. Line 0 is LLVM's for "no line".
+/// Parses the file and line of `.loc 1 12 5`. LLVM uses line 0 for "no line".
 pub(crate) fn location(line: &str) -> Option<(u32, usize)> {
     let mut numbers = line.trim_start().strip_prefix(".loc")?.split_whitespace();
     let (file, line) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);

@@ -1,8 +1,8 @@
-//! `cargo tma`: the tools around TMA kernels.
+//! `cargo tma`: tools for TMA kernels.
 //!
-//! Each command is a function that returns an [`output::Output`]: text for people, with styles, and
-//! the same as data. Only `main` prints. The exit code is 0 if all is well, 1 if a command found
-//! something wrong (a finding, a spill, something missing), and 2 if it could not do its work.
+//! Each command is a function that returns an [`output::Output`]: styled text for people, and the
+//! same as data. Only `main` prints. The exit code is 0 on success, 1 if a command found something
+//! wrong (a finding, a spill, a missing program), and 2 if it could not do its work.
 
 mod arguments;
 mod commands;
@@ -24,7 +24,7 @@ use output::{Format, Output};
 
 /// The exit code of a command that found something wrong.
 const FOUND: u8 = 1;
-/// The exit code of a command that could not do its work; clap's own too.
+/// The exit code of a command that could not do its work. clap uses the same.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             if format == Format::Json {
                 let _nobody_reads = writeln!(io::stdout(), "{:#}", json!({ "error": format!("{error:#}") }));
             }
-            // Where not even this can be said, the exit code does.
+            // If even this cannot be printed, the exit code remains.
             let _nobody_reads = writeln!(anstream::stderr(), "{}: {error:#}", style::bad("error"));
             ExitCode::from(FAILED)
         }
@@ -69,7 +69,7 @@ fn print(output: &Output, format: Format) -> anyhow::Result<()> {
         Format::Json => writeln!(io::stdout(), "{:#}", output.json),
     };
     match written {
-        // Whoever reads has read enough: `cargo tma explain | head`.
+        // The reader has closed the pipe: `cargo tma explain | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }

@@ -1,4 +1,4 @@
-//! What a command returns.
+//! The result of a command.
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use serde_json::Value;
 /// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people
     Text,
-    /// For programs: one JSON value.
+    /// One JSON value, for programs
     Json,
 }
 
-/// What a command prints, and whether all is well.
+/// The output of a command, and whether it found nothing wrong.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// For people, with styles; whole lines.
+    /// Styled text for people, in whole lines.
     pub(crate) text: String,
     /// The same for programs.
     pub(crate) json: Value,
@@ -24,7 +24,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Of a command that found nothing wrong.
+    /// Creates the output of a command that found nothing wrong.
     pub(crate) fn clean(text: String, json: Value) -> Self {
         Self { text, json, is_clean: true }
     }

@@ -1,4 +1,4 @@
-//! The package in the current folder, and the PTX that its build script makes.
+//! The package in the current folder, and the PTX from its build script.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use crate::arguments::Build;
 use crate::kernel::Kernel;
 use crate::progress;
 
-/// The folder in which a package keeps PTX.
+/// The folder in which a package saves PTX.
 pub(crate) const KEPT: &str = "tma-ptx";
 
 /// A package.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// As cargo identifies it.
+    /// Identifier in cargo's output.
     id: String,
     pub(crate) name: String,
-    /// The folder of its `Cargo.toml`.
+    /// Folder of its `Cargo.toml`.
     pub(crate) folder: PathBuf,
 }
 
-/// What a build gave.
+/// The result of a build.
 #[derive(Debug)]
 pub(crate) struct Built {
-    /// The kernels that compiled, by name.
+    /// Kernels that compiled, by name.
     pub(crate) kernels: Vec<Kernel>,
-    /// Whether everything else did.
+    /// Whether everything else compiled too.
     pub(crate) is_whole: bool,
 }
 
 fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Its colours are those of this command.
+    // cargo uses the colour setting of this command.
     match anstream::ColorChoice::global() {
         anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => {
             command.env("CARGO_TERM_COLOR", "always");
@@ -48,7 +48,7 @@ fn cargo() -> Command {
     command
 }
 
-/// `cargo metadata` of the current folder.
+/// Returns `cargo metadata` of the current folder.
 pub(crate) fn metadata(more: &[&str]) -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1"]).args(more);
@@ -56,7 +56,7 @@ pub(crate) fn metadata(more: &[&str]) -> Result<Value> {
     serde_json::from_str(&text).context("cannot read what cargo metadata wrote")
 }
 
-/// The package that is named, or else that of the current folder.
+/// Returns the package with this name, or else that of the current folder.
 pub(crate) fn find(name: Option<&str>) -> Result<Package> {
     let metadata = metadata(&["--no-deps"])?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -81,12 +81,12 @@ pub(crate) fn find(name: Option<&str>) -> Result<Package> {
 }
 
 impl Package {
-    /// The folders of the packages with `links` that it depends on, by the names that its code calls
-    /// them: cargo tells build scripts of these alone.
+    /// Returns the folders of the packages with `links` that this one depends on, indexed by their
+    /// names in its code. Cargo only tells build scripts about these.
     ///
     /// # Errors
     ///
-    /// If cargo does not resolve the dependencies.
+    /// If cargo cannot resolve the dependencies.
     pub(crate) fn with_links(&self) -> Result<BTreeMap<String, PathBuf>> {
         let metadata = metadata(&[])?;
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -106,19 +106,19 @@ impl Package {
     ///
     /// # Errors
     ///
-    /// If cargo fails before that, or the package has no kernels.
+    /// If cargo fails before the kernels are compiled, or the package has no kernels.
     pub(crate) fn kernels(&self, build: &Build) -> Result<Vec<Kernel>> {
-        // What fails later has PTX all the same.
+        // Kernels have PTX even if something else fails to build later.
         let Built { kernels, .. } = self.build(build)?;
         ensure!(!kernels.is_empty(), "the package `{}` has no kernel that compiles", self.name);
         Ok(kernels)
     }
 
-    /// Builds the package, as far as that goes.
+    /// Builds the package as far as possible.
     ///
     /// # Errors
     ///
-    /// If cargo does not come to the kernels.
+    /// If cargo fails before the kernels are compiled.
     pub(crate) fn build(&self, build: &Build) -> Result<Built> {
         let mut command = self.cargo(build, build.release);
         command.args(["--message-format", "json-render-diagnostics"]);
@@ -136,8 +136,9 @@ impl Package {
         Ok(Built { kernels, is_whole: output.status.success() })
     }
 
-    /// A build. What `cargo test` and `cargo run` have built is not built again. A release build is
-    /// checked only: optimising everything would take longer, for nothing.
+    /// Returns the command of a build. It reuses everything that `cargo test` and `cargo run` have
+    /// built. A release build only checks the package: optimising everything would take longer, to
+    /// no purpose.
     fn cargo(&self, build: &Build, is_release: bool) -> Command {
         let mut command = cargo();
         command.args(if is_release { &["check", "--release"][..] } else { &["build"] });
@@ -147,20 +148,20 @@ impl Package {
         command
     }
 
-    /// Lets the build script write or check the kept PTX, and returns whether it succeeded.
+    /// Makes the build script write or check the saved PTX, and returns whether it succeeded.
     pub(crate) fn keep(&self, task: &str, build: &Build) -> Result<bool> {
         let mut command = self.cargo(build, true);
         let status = command.env("TMA_KEEP", task).stdout(Stdio::null()).status();
         Ok(status.context("cannot start cargo")?.success())
     }
 
-    /// The kernels whose PTX is kept.
+    /// Returns the kernels whose PTX is saved.
     pub(crate) fn kept(&self) -> Result<Vec<Kernel>> {
         kernels_in(&self.folder.join(KEPT), &self.folder)
     }
 
-    /// Where the build script wrote to, as cargo's messages say. Source: The Cargo Book, "External
-    /// tools", "Build Script Output".
+    /// Returns the output folder of the build script, from cargo's messages. Source: The Cargo
+    /// Book, "External tools", "Build Script Output".
     fn out_dir(&self, messages: &str) -> Option<PathBuf> {
         let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut scripts = messages.filter(|message| message["reason"] == "build-script-executed");
@@ -169,7 +170,7 @@ impl Package {
     }
 }
 
-/// The kernels whose PTX is in a folder, by name.
+/// Returns the kernels whose PTX is in a folder, sorted by name.
 fn kernels_in(folder: &Path, package: &Path) -> Result<Vec<Kernel>> {
     let mut kernels = vec![];
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -184,16 +185,16 @@ fn kernels_in(folder: &Path, package: &Path) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// Whether a name means a kernel, by itself or as an instance of one.
+/// Returns whether a name matches a kernel, either directly or as the kernel of this instance.
 pub(crate) fn is_named(kernel: &str, name: &str) -> bool {
     kernel == name || kernel.split_once("::").is_some_and(|(generic, _)| generic == name)
 }
 
-/// The kernels that a name means: one, or all instances of one.
+/// Returns the kernels that a name matches: one, or all instances of one.
 ///
 /// # Errors
 ///
-/// If there is none; names that are close, or all.
+/// If there is none. The error lists all names.
 pub(crate) fn named(kernels: Vec<Kernel>, name: &str) -> Result<Vec<Kernel>> {
     let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
     let found: Vec<_> = kernels.into_iter().filter(|kernel| is_named(&kernel.name, name)).collect();
@@ -201,7 +202,7 @@ pub(crate) fn named(kernels: Vec<Kernel>, name: &str) -> Result<Vec<Kernel>> {
     Ok(found)
 }
 
-/// The one kernel that a name means.
+/// Returns the only kernel that a name matches.
 ///
 /// # Errors
 ///

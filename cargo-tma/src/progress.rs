@@ -1,5 +1,5 @@
-//! Shows on standard error that something is going on, if it takes more than a second and somebody
-//! watches.
+//! Shows progress on standard error, if the work takes more than a second and standard error is a
+//! terminal.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long nothing is shown.
+/// The delay before anything is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the line changes.
+/// The interval at which the line changes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does `work`, and meanwhile shows `what` with a moving sign and the time that has passed.
+/// Runs `work`, and meanwhile shows `what` with a spinner and the elapsed time.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
     shown(&styled(bar, what, "{spinner} {msg} ({elapsed})"), work)
 }
 
-/// Does `work` for each item, and meanwhile shows how many are done. The first error ends it.
+/// Runs `work` for each item, and meanwhile shows how many are done. Stops at the first error.
 pub(crate) fn over<I, T, E>(
     what: &str,
     items: &[I],
@@ -34,7 +34,7 @@ pub(crate) fn over<I, T, E>(
     shown(&bar, || items.iter().map(one).collect())
 }
 
-/// Does `work`; after a second the bar is drawn, until it is done.
+/// Runs `work`. After a second, the bar is drawn until the work is done.
 fn shown<T>(bar: &ProgressBar, work: impl FnOnce() -> T) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -42,7 +42,7 @@ fn shown<T>(bar: &ProgressBar, work: impl FnOnce() -> T) -> T {
             if is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 bar.set_draw_target(ProgressDrawTarget::stderr());
                 bar.enable_steady_tick(TICK);
-                // Nothing is sent: the other end is dropped when the work is done.
+                // Nothing is ever sent: the other end is dropped when the work is done.
                 let _dropped = is_done.recv();
                 bar.finish_and_clear();
             }

@@ -1,5 +1,5 @@
-//! Source files with kernels, as the compiler's front end takes them: with the kernels of modules
-//! that are made from those of other packages.
+//! Source files with kernels, as the compiler's front end reads them, including the kernels of
+//! modules that are instantiated from templates in other packages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,38 +10,38 @@ use tma_codegen::{Accepted, Checked, Failure};
 
 use crate::package::Package;
 
-/// Files that have kernels.
+/// The files that contain kernels.
 #[derive(Debug)]
 pub(crate) struct Sources {
     pub(crate) files: Vec<Source>,
-    /// The folder of the package; without one, each file is all that is known.
+    /// Folder of the package. Without one, only the files themselves are known.
     package: Option<PathBuf>,
-    /// The folders of the packages that modules may be made from, by the names that paths begin
-    /// with.
+    /// Folders of the packages that may contain templates, indexed by the first segment of their
+    /// paths.
     others: BTreeMap<String, PathBuf>,
 }
 
-/// A file that has kernels.
+/// A file that contains kernels.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// As messages call it.
+    /// Path of the file in messages.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
 impl Sources {
-    /// Those of these files that have kernels. `root` is left out of their paths.
+    /// Reads those of the files that contain kernels. Their paths are relative to `root`.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or cargo does not find what the package depends on.
+    /// If a file cannot be read, or cargo cannot resolve the package's dependencies.
     pub(crate) fn read(files: &[PathBuf], root: &Path, package: Option<&Package>) -> Result<Self> {
         let mut found = vec![];
         for path in files {
             let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-            // As in the build script: what is not Rust, rustc reports.
+            // Like the build script, this leaves files that are not Rust to rustc.
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            // A module that is made from another one need not name a kernel.
+            // A module that is instantiated from a template need not contain a kernel.
             if text.contains("tma_kernel") || text.contains("tma_module") {
                 let path = path.strip_prefix(root).unwrap_or(path).display().to_string();
                 found.push(Source { path, text });
@@ -55,11 +55,11 @@ impl Sources {
         Ok(Self { files: found, package: package.map(|package| package.folder.clone()), others })
     }
 
-    /// The kernels of a file, as far as its rules for statements go.
+    /// Checks the kernels of a file against the rules for individual statements.
     ///
     /// # Errors
     ///
-    /// Those of the front end.
+    /// Errors of the front end.
     pub(crate) fn check(&self, source: &Source) -> Result<Accepted<Checked>, Failure> {
         match &self.package {
             Some(package) => tma_codegen::check_in(package, &self.others, &source.path, &source.text),
@@ -67,8 +67,8 @@ impl Sources {
         }
     }
 
-    /// The file that a kernel's lines are of, which is another one than `source` if its module is
-    /// made from one there.
+    /// Returns the file that contains a kernel's lines. This is not `source` if its module is
+    /// instantiated from a template in another file.
     pub(crate) fn lines_of(&self, kernel: &Checked, source: &Source) -> Source {
         let Some(file) = &kernel.made_from else {
             return Source { path: source.path.clone(), text: source.text.clone() };
@@ -80,7 +80,7 @@ impl Sources {
             (None, Some(folder)) => folder.join(file),
             (None, None) => file.clone(),
         };
-        // Without it no line is quoted.
+        // Without the file, no lines are quoted.
         Source { path: file.display().to_string(), text: fs::read_to_string(whole).unwrap_or_default() }
     }
 }

@@ -1,4 +1,4 @@
-//! Colours. `anstream` removes them where the output is no terminal, or `--color` says so.
+//! Colours. `anstream` removes them if the output is not a terminal, or if `--color` says so.
 
 use std::fmt::Display;
 
@@ -8,32 +8,32 @@ fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A heading, or a name that matters.
+/// Styles a heading, or an important name.
 pub(crate) fn bold(text: impl Display) -> String {
     styled(Style::new().bold(), text)
 }
 
-/// What stands behind: source lines, explanations.
+/// Styles secondary text: source lines, explanations.
 pub(crate) fn dim(text: impl Display) -> String {
     styled(Style::new().dimmed(), text)
 }
 
-/// A line of a source file among instructions.
+/// Styles a line of a source file among instructions.
 pub(crate) fn source(text: impl Display) -> String {
     styled(AnsiColor::Cyan.on_default(), text)
 }
 
-/// All is well.
+/// Styles a success.
 pub(crate) fn good(text: impl Display) -> String {
     styled(AnsiColor::Green.on_default().bold(), text)
 }
 
-/// Something could be better.
+/// Styles a warning.
 pub(crate) fn warning(text: impl Display) -> String {
     styled(AnsiColor::Yellow.on_default().bold(), text)
 }
 
-/// Something is wrong.
+/// Styles an error.
 pub(crate) fn bad(text: impl Display) -> String {
     styled(AnsiColor::Red.on_default().bold(), text)
 }

@@ -1,4 +1,4 @@
-//! `cargo tma check`: what it says of right, slow and wrong kernels, and its exit codes.
+//! `cargo tma check`: its output for right, slow and wrong kernels, and its exit codes.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn json(folder: &Path, line: &str, code: i32) -> Value {
     serde_json::from_str(&printed(folder, &format!("{line} --format json"), code)).unwrap()
 }
 
-/// The line of a file that has a text, from 1.
+/// Returns the number, from 1, of the first line that contains a text.
 fn line_of(source: &str, text: &str) -> u64 {
     source.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
 }
@@ -52,7 +52,7 @@ fn right_slow_and_wrong_kernels() {
     notes_of_ptxas(&folder);
 }
 
-/// Threads go down a column: rows of 256 bytes begin in the same bank.
+/// Threads access a column: rows of 256 bytes start in the same bank.
 fn conflicts(folder: &Path, source: &Path, right: &str) {
     let slow = right.replace("[i * 2 + thread / 64, thread % 64]", "[thread % 32, i * 4 + thread / 32]");
     assert_ne!(slow, right);
@@ -64,7 +64,7 @@ fn conflicts(folder: &Path, source: &Path, right: &str) {
     ];
     has(&printed(folder, "check", 0), &[&wanted[0], &wanted[1], "1 with bank conflicts"]);
     has(&printed(folder, "check --deny conflicts", 1), &[&wanted[0]]);
-    // The simulator, which counts what runs, agrees.
+    // The simulator, which counts actual wavefronts, agrees.
     let ran = json(folder, &format!("run scale {LAUNCH}"), 0);
     let counted = ran["bank_conflicts"].as_array().unwrap();
     let at = counted.iter().find(|count| count["site"]["source"]["line"] == line).unwrap();
@@ -83,7 +83,7 @@ fn wrong(folder: &Path, source: &Path, right: &str) {
     let line = line_of(&unfenced, "dst.store");
     assert_eq!((&error["code"], &error["line"]), (&"TMA0707".into(), &line.into()), "{data:#}");
 
-    // Who trusts a kernel is told and not stopped.
+    // A trusted kernel is reported, but does not fail the check.
     let trusted = unfenced.replace(
         "#[tma_kernel(threads = 128)]",
         "#[tma_kernel(protocol = trusted(\"a test\"), threads = 128)]",
@@ -92,7 +92,7 @@ fn wrong(folder: &Path, source: &Path, right: &str) {
     let text = printed(folder, "check", 0);
     has(&text, &["    broken (", "do not judge it: a test\n", "1 broken and trusted"]);
 
-    // A rule for a statement is broken, and what else the file has is not judged.
+    // A kernel breaks a rule for statements, so the other kernels of the file are not checked.
     fs::write(source, right.replace("full.wait(0)", "full.wait(2)")).unwrap();
     let text = printed(folder, "check", 1);
     has(&text, &["src/lib.rs  refused\nerror[TMA", "0 kernels: ", "1 file with kernels that break rules"]);
@@ -100,7 +100,7 @@ fn wrong(folder: &Path, source: &Path, right: &str) {
     assert_eq!(data["refused"][0]["errors"][0]["line"], line_of(right, "full.wait(0)"), "{data:#}");
 }
 
-/// Notes of ptxas fail the check, and what takes longer than a second is shown on a terminal.
+/// Notes of ptxas fail the check. On a terminal, work that takes over a second shows progress.
 fn notes_of_ptxas(folder: &Path) {
     let real = std::env::var_os("TMA_PTXAS").map_or(root().join("target/tools/ptxas"), PathBuf::from);
     let slow = folder.join("slow-ptxas");
@@ -118,7 +118,7 @@ fn notes_of_ptxas(folder: &Path) {
     let output = terminal.env("TMA_PTXAS", &slow).env("TERM", "xterm").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    // Colours, as it is a terminal.
+    // Colours are used, because this is a terminal.
     has(&text, &["ptxas assembles [", "\x1b[1m", "(C7510)", "1 with spills or notes of ptxas"]);
 }
 
@@ -142,7 +142,7 @@ fn sources_are_judged_where_nothing_can_be_built() {
     has(&printed(&folder, "check --no-build --source nowhere.rs", 2), &["there is no nowhere.rs"]);
 }
 
-/// What is not certain is shown with numbers, and what is not followed is not counted.
+/// An uncertain finding is shown with an example. Executions are only counted if there are any.
 #[test]
 fn verdicts_say_what_they_are_about() {
     let folder = fresh("verdicts");
@@ -170,7 +170,7 @@ fn verdicts_say_what_they_are_about() {
     assert!(!text.contains("0 worlds"), "{text}");
 }
 
-/// What is not decided is no error unless it is asked for.
+/// An undecided kernel is only an error with `--deny undecided`.
 #[test]
 fn undecided_kernels_fail_where_they_are_denied() {
     let folder = fresh("undecided");
@@ -182,7 +182,7 @@ fn undecided_kernels_fail_where_they_are_denied() {
     printed(&folder, "check --no-build --source k.rs --deny undecided", 1);
 }
 
-/// Modules that are made from others, of the own package and of one that it depends on.
+/// Modules instantiated from templates of this package, and of one that it depends on.
 #[test]
 fn kernels_of_made_modules_are_listed() {
     let beside = fresh("made");
@@ -229,7 +229,7 @@ pub mod sums {
 
     let folder = beside.join("user");
     let text = printed(&folder, "check --no-build", 0);
-    // The line in the template, and who makes it; of `only` the instances that it names.
+    // The line in the template, and the instantiating file. `only` restricts the instances.
     has(&text, &["of_rows::n_8  other/src/lib.rs:9, made in src/made.rs\n    proved ("]);
     has(&text, &["of_rows::n_4 and another instance  src/own.rs:7, made in src/made.rs\n    proved ("]);
     has(&text, &["of_rows::n_4 and another instance  src/own.rs:7\n    proved (", "5 kernels: 5 proved"]);
@@ -237,7 +237,7 @@ pub mod sums {
     let made: Vec<_> = data["kernels"].as_array().unwrap().iter().map(|kernel| &kernel["made_in"]).collect();
     assert_eq!(made.iter().filter(|made| ***made == "src/made.rs").count(), 3, "{data:#}");
 
-    // What the own function breaks is told in the line of the template, or of the function.
+    // A mistake in the module's own function is reported at the template's line, or the function's.
     fs::write(folder.join("src/made.rs"), all.replace("x * 2.0", "x * y")).unwrap();
     let text = printed(&folder, "check --no-build", 1);
     has(&text, &["src/made.rs  refused", "TMA0101", "1 file with kernels that break rules"]);

@@ -1,4 +1,4 @@
-//! The command as people call it: what it prints, and its exit codes.
+//! The commands as users call them: their output and exit codes.
 
 mod common;
 
@@ -32,13 +32,14 @@ fn a_new_package_passes_its_test_and_is_shown() {
     ptx_and_sass(&folder);
     runs(&folder);
 
-    // A map of smaller boxes than the kernel's tiles: the barrier's bytes never arrive.
+    // The boxes of the map are smaller than the kernel's tiles, so the barrier's bytes never
+    // arrive.
     let wrong = LAUNCH.replacen("box=32x64", "box=16x64", 1);
     has(&printed(&folder, &format!("run scale {wrong}"), 1), &["findings: "]);
     let report = json(&folder, &format!("run scale {wrong}"), 1);
     assert!(report["findings"].as_array().is_some_and(|findings| !findings.is_empty()), "{report:#}");
 
-    // A source that has changed is compiled again, and what the compiler refuses is not shown.
+    // A changed source is compiled again. A kernel that the compiler rejects is not shown.
     let source = folder.join("src/lib.rs");
     let text = fs::read_to_string(&source).unwrap();
     assert!(text.contains("    fence_proxy_async();\n"));

@@ -1,4 +1,4 @@
-//! A package that keeps its PTX: it is built, tested and refused without LLVM.
+//! A package that saves its PTX: it is built, tested and rejected without LLVM.
 
 mod common;
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use common::{environment, has, new_package, printed};
 
-/// The package with LLVM as a feature, and a test that its PTX is kept. The feature is the compiler's
-/// default one, so that with it the compiler is the one that other tests have built.
+/// Creates the package with LLVM as a feature, and a test that its PTX is saved. The feature is the
+/// compiler's default one, so that with it the compiler is the one that other tests have built.
 fn package() -> std::path::PathBuf {
     let folder = new_package("kept-tma");
     let manifest = folder.join("Cargo.toml");
@@ -22,7 +22,8 @@ fn package() -> std::path::PathBuf {
     folder
 }
 
-/// Whether the package's tests pass on a machine without LLVM, and what is said.
+/// Runs the package's tests as on a machine without LLVM, and returns whether they pass, and the
+/// output.
 fn tests_without_llvm(folder: &Path) -> (bool, String) {
     let mut test = Command::new(env!("CARGO"));
     environment(&mut test, folder);
@@ -54,7 +55,7 @@ fn kept_ptx_runs_without_llvm_and_a_changed_kernel_is_refused_by_name() {
     let (passed, said) = tests_without_llvm(&folder);
     assert!(!passed);
     has(&said, &["TMA0905: the PTX of `scale` in `tma-ptx` is that of an earlier version", "src/lib.rs:"]);
-    // Also by those who have LLVM.
+    // The check also fails with LLVM.
     printed(&folder, "ptx --check --features llvm", 1);
     let mut test = Command::new(env!("CARGO"));
     environment(&mut test, &folder);
@@ -65,6 +66,6 @@ fn kept_ptx_runs_without_llvm_and_a_changed_kernel_is_refused_by_name() {
     printed(&folder, "ptx --keep --features llvm", 0);
     assert_eq!(fs::read_dir(folder.join("tma-ptx")).unwrap().count(), 1, "the earlier one is removed");
     printed(&folder, "ptx --check --features llvm", 0);
-    // Nothing is kept by a build that compiles nothing.
+    // A build that compiles nothing saves nothing.
     printed(&folder, "ptx --keep", 1);
 }

@@ -1,5 +1,5 @@
-//! What the book shows of the command is what it prints: `docs/five-minutes.md` and the example with
-//! a `Global` in `docs/cargo-tma.md`.
+//! Compares the book's output of the command with the actual output: `docs/five-minutes.md` and the
+//! example with a `Global` in `docs/cargo-tma.md`.
 
 mod common;
 
@@ -15,7 +15,7 @@ struct Block {
     code: String,
 }
 
-/// The blocks of a part of a page, which begins with this heading.
+/// Returns the blocks of the part of a page that begins with this heading.
 fn blocks(page: &str, heading: &str) -> Vec<Block> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let (_, part) =
@@ -32,7 +32,8 @@ fn blocks(page: &str, heading: &str) -> Vec<Block> {
     found
 }
 
-/// Each line of the quote is in the text, in this order; `...` stands for lines that are left out.
+/// Asserts that the text contains each line of the quote, in this order. `...` stands for omitted
+/// lines.
 #[track_caller]
 fn quotes(quote: &str, text: &str) {
     let mut lines = text.lines().map(str::trim_end);
@@ -46,7 +47,7 @@ fn block<'a>(blocks: &'a [Block], info: &str, number: usize) -> &'a str {
     &block.unwrap_or_else(|| panic!("there is no block `{info}` number {number}")).code
 }
 
-/// What cargo prints, and whether it succeeds.
+/// Returns the output of cargo, and whether it succeeds.
 fn cargo(folder: &Path, command: &str) -> (String, bool) {
     let mut cargo = Command::new(env!("CARGO"));
     environment(cargo.arg(command), folder);
@@ -86,14 +87,14 @@ fn a_slice_of_global_memory_is_two_arguments() {
     let kernel = block(&page, "rust", 0);
     fs::write(folder.join("src/lib.rs"), format!("//! Adds.\n\nuse tma_runtime::prelude::*;\n\n{kernel}\n"))
         .unwrap();
-    // They use the kernel that was there.
+    // These files use the kernel that was replaced.
     fs::remove_file(folder.join("src/main.rs")).unwrap();
     fs::remove_dir_all(folder.join("tests")).unwrap();
     let run = |number| block(&page, "sh", number).strip_prefix("cargo tma ").unwrap().replace("\\\n", " ");
     quotes(block(&page, "text", 0), &printed(&folder, &run(1), 0));
     quotes(block(&page, "text", 1), &printed(&folder, &run(2), 2));
 
-    // What the message says to type is a launch.
+    // The arguments that the message suggests form a launch.
     let typed =
         block(&page, "text", 1).lines().filter_map(|line| line.trim().strip_prefix("--")).collect::<Vec<_>>();
     printed(&folder, &format!("run add --grid 1 --{}", typed.join(" --")), 0);

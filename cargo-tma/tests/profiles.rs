@@ -1,5 +1,5 @@
-//! That a build after a check compiles nothing again for the host: no build script, no macro, and
-//! nothing that they depend on. cargo is asked for what it would compile, and compiles nothing.
+//! A build after a check compiles nothing again for the host: no build script, no macro, and none
+//! of their dependencies. The test asks cargo for its plan, and compiles nothing.
 
 mod common;
 
@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use common::{environment, new_package, root};
 
-/// The lines without which cargo compiles it again.
+/// The lines without which cargo compiles these units again.
 const LINES: &str = "[profile.dev.build-override]\ndebug = false\n";
-/// What the compiler of kernels shares with the simulator.
+/// The profile of the package that the compiler of kernels shares with the simulator.
 const MODEL: &str = "[profile.dev.package.tma-model]\nopt-level = 3\n";
 
-/// What cargo would compile for a command line.
+/// The units that cargo would compile for a command line.
 struct Plan {
     units: Vec<Value>,
-    /// Whether a unit is of the program, and not of a build script or a macro alone.
+    /// Whether a unit belongs to the program, and not only to a build script or a macro.
     is_program: Vec<bool>,
 }
 
@@ -29,8 +29,8 @@ impl Plan {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(line.split_whitespace()).args(["--unit-graph", "-Z", "unstable-options"]);
         environment(&mut cargo, folder);
-        // Stable cargo has the list too, for those who ask like this. Without debug information
-        // anywhere, as in the other tests, there would be nothing to compare.
+        // With this variable, stable cargo prints the unit graph too. Debug information must stay
+        // enabled, unlike in the other tests: without it there would be nothing to compare.
         cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("CARGO_PROFILE_DEV_DEBUG");
         let output = cargo.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -42,7 +42,7 @@ impl Plan {
         plan
     }
 
-    /// Marks a unit as the program's, with what it depends on, up to build scripts and macros.
+    /// Marks a unit and its dependencies as the program's, except for build scripts and macros.
     fn mark(&mut self, index: usize) {
         let kind = &self.units[index]["target"]["kind"][0];
         if self.is_program[index] || kind == "custom-build" || kind == "proc-macro" {
@@ -57,8 +57,8 @@ impl Plan {
         all.map(|dependency| dependency["index"].as_u64().unwrap() as usize).collect()
     }
 
-    /// All units, by a hash of all that cargo compares before it takes what it has compiled: the
-    /// package, how it is compiled, and the same of each dependency.
+    /// Returns all units, indexed by a hash of everything that cargo compares before it reuses a
+    /// unit: the package, its compilation settings, and the same for each dependency.
     fn by_hash(&self) -> BTreeMap<u64, &Value> {
         let mut known = BTreeMap::new();
         (0..self.units.len()).map(|index| (self.hash(index, &mut known), &self.units[index])).collect()
@@ -69,7 +69,7 @@ impl Plan {
             return *hash;
         }
         let mut unit = self.units[index].clone();
-        // Asked for in the profile of all, it is for the program's units alone.
+        // The setting of the common profile only applies to the program's units.
         if !self.is_program[index] {
             unit["profile"]["lto"] = "false".into();
         }
@@ -83,18 +83,18 @@ impl Plan {
     }
 }
 
-/// FNV-1a.
+/// Computes the FNV-1a hash.
 fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What `cargo check` compiles for the host, and `cargo build` after it compiles again.
+/// Returns the host units of `cargo check` that a subsequent `cargo build` compiles again.
 fn compiled_again(folder: &Path, arguments: &str) -> Vec<String> {
     let plan = |command| Plan::new(folder, &format!("{command} {arguments}"));
     let (check, build) = (plan("check"), plan("build"));
     let build = build.by_hash();
-    // What is only checked is of the program itself.
+    // Units that are only checked belong to the program itself.
     let host = check.by_hash().into_iter().filter(|(_, unit)| unit["mode"] != "check");
     let host: Vec<_> = host.collect();
     assert!(host.len() > 20, "a check compiles {} units for the host", host.len());
@@ -102,7 +102,7 @@ fn compiled_again(folder: &Path, arguments: &str) -> Vec<String> {
     again.map(|(_, unit)| format!("{} {}", unit["pkg_id"], unit["target"]["kind"])).collect()
 }
 
-/// The book's manifest, for a clone at a path of its own.
+/// Returns the book's manifest, adapted to the path of this clone.
 fn manifest_of_the_book() -> String {
     let page = fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
     let (_, text) = page.split_once("```toml\n[package]").unwrap();
@@ -119,7 +119,7 @@ fn a_build_after_a_check_compiles_nothing_for_the_host_again() {
     for text in [template, manifest_of_the_book()] {
         fs::write(&manifest, &text).unwrap();
         assert_eq!(compiled_again(&folder, ""), [""; 0], "with\n{text}");
-        // Either is enough for the compiler of kernels to be compiled again.
+        // Either change is sufficient for the compiler of kernels to be compiled again.
         for (line, instead) in [(LINES, ""), (MODEL, &format!("{MODEL}debug = true\n"))] {
             let other = text.replace(line, instead);
             assert_ne!(other, text);
@@ -130,8 +130,8 @@ fn a_build_after_a_check_compiles_nothing_for_the_host_again() {
     }
 }
 
-/// The workspace's own examples. `tests` uses the compiler as a library too, which is then built
-/// twice whatever the profile.
+/// The workspace's own examples. `tests` also uses the compiler as a library, which is then built
+/// twice with any profile.
 #[test]
 fn nor_does_one_of_the_examples() {
     assert_eq!(compiled_again(&root(), "-p tma-examples"), [""; 0]);

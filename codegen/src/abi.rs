@@ -1,4 +1,4 @@
-//! What host and device must agree on: names of symbols and files, and the order and size of
+//! The interface between host and device: names of symbols and files, and the order and size of
 //! parameters.
 
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use tma_model::assertion;
 use crate::ir::{Kernel, Param, ParamKind};
 use crate::limits::MAP_BYTES;
 
-/// The types in the module of a generic kernel. No instance may be called so: its launcher is in a
-/// module of its name.
+/// The types in the module of a generic kernel. These names are reserved: the launcher of an
+/// instance is in a module of the instance's name.
 pub(crate) const MODULE_TYPES: [&str; 3] = ["Instance", "Compiled", "Sealed"];
 
-/// A parameter of the PTX entry, in order.
+/// A parameter of the PTX entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbiParam {
     /// A 128-byte tensor map, 64-byte aligned, by value in constant memory.
@@ -21,12 +21,12 @@ pub enum AbiParam {
     GlobalAddress,
     /// The number of elements of that slice (`u64`).
     GlobalLen,
-    /// A scalar of so many bytes.
+    /// A scalar of this size in bytes.
     Scalar(u32),
 }
 
 impl AbiParam {
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::TensorMap => 128,
@@ -36,7 +36,7 @@ impl AbiParam {
     }
 }
 
-/// The PTX parameters that one parameter of the kernel becomes.
+/// Returns the PTX parameters of one parameter of the kernel.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     match param.kind() {
         Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],
@@ -46,7 +46,7 @@ pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     }
 }
 
-/// What the address of a slice is a multiple of, in bytes.
+/// Returns the alignment of a slice's address in bytes.
 pub fn alignment(param: &Param) -> u32 {
     let element = match param.kind() {
         Some(ParamKind::Global(element)) => element.bytes(),
@@ -59,13 +59,13 @@ pub fn alignment(param: &Param) -> u32 {
 /// The symbol of the block's shared memory.
 pub const SHARED_MEMORY: &str = "tma_shared";
 
-/// Symbols that mean something else in a kernel's PTX: the shared memory, where a failed assertion
-/// is told, the driver's two functions, and the one constant that PTX names. Source: PTX ISA,
-/// "Predefined Identifiers".
+/// Symbols that are reserved in a kernel's PTX: the shared memory, the variable for reports of
+/// failed assertions, the two functions of the driver, and the only constant that PTX predefines.
+/// Source: PTX ISA, "Predefined Identifiers".
 const TAKEN: [&str; 5] = [SHARED_MEMORY, assertion::VARIABLE, "vprintf", "__assertfail", "WARP_SZ"];
 
-/// The symbol of the PTX entry: `copy`, or `copy__large` for an instance. No other kernel is in the
-/// same PTX, so it must be a name of PTX's, but not one that no other kernel has.
+/// Returns the symbol of the PTX entry: `copy`, or `copy__large` for an instance. Each PTX file has
+/// one kernel, so the symbol must be valid in PTX but need not be unique.
 pub fn entry(kernel: &Kernel) -> String {
     let name = match &kernel.instance {
         Some(instance) => format!("{}__{}", symbol(&kernel.name), symbol(instance)),
@@ -74,7 +74,7 @@ pub fn entry(kernel: &Kernel) -> String {
     if TAKEN.contains(&name.as_str()) { name + "_" } else { name }
 }
 
-/// A name of Rust's as PTX can spell it: in ASCII. Source: PTX ISA, "Identifiers".
+/// Converts a Rust name to ASCII, as PTX requires. Source: PTX ISA, "Identifiers".
 fn symbol(name: &str) -> String {
     let plain = |c: char| match c {
         '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
@@ -83,16 +83,15 @@ fn symbol(name: &str) -> String {
     name.trim_start_matches("r#").chars().map(plain).collect()
 }
 
-/// The file, in the build script's `OUT_DIR`, by which the macro asks for another run of the
-/// script.
+/// The file in the build script's `OUT_DIR` by which the macro requests another run of the script.
 pub(crate) const NOTE: &str = "tma-missing";
 
-/// The file in `OUT_DIR` in which the build script leaves a template for the macro.
+/// Returns the file in `OUT_DIR` in which the build script leaves a template for the macro.
 pub fn template_file(path: &str) -> PathBuf {
     PathBuf::from(format!("tma/{}.template", path.replace("::", "-")))
 }
 
-/// The file of the PTX of a kernel with this hash, relative to the build script's `OUT_DIR`.
+/// Returns the PTX file of a kernel with this hash, relative to the build script's `OUT_DIR`.
 pub fn ptx_file(kernel: &Kernel, hash: u64) -> String {
     let name = &kernel.name;
     match &kernel.instance {

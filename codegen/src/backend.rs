@@ -1,44 +1,44 @@
-//! What lowering and emission share: where a kernel comes from, and how LLVM can fail.
+//! Types shared by lowering and emission: the source of a kernel, and the failures of LLVM.
 
 use inkwell::builder::BuilderError;
 
 use crate::target::Target;
 
-/// Where a kernel comes from.
+/// The source of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     /// The file, as line information and the header name it.
     pub(crate) path: &'a str,
 }
 
-/// LLVM failed on a kernel that was checked: an installation or a compiler at fault, not a kernel.
-/// Its text is shown behind [`Code::Backend`](crate::diag::Code::Backend).
+/// A failure of LLVM on a checked kernel. The fault lies with the installation or the compiler, not
+/// with the kernel. Its text is shown after [`Code::Backend`](crate::diag::Code::Backend).
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// The LLVM that was linked does not make code for the target.
+    /// The linked LLVM cannot generate code for the target.
     #[error("this LLVM makes no PTX {version} for {target}: {message}")]
     Target {
-        /// What was asked for.
+        /// The requested target.
         target: Target,
-        /// Its version, as major × 10 + minor.
+        /// The requested PTX version, as major × 10 + minor.
         version: u32,
-        /// What LLVM says.
+        /// The message of LLVM.
         message: String,
     },
-    /// An instruction could not be built.
+    /// The builder rejected an instruction.
     #[error("LLVM's builder refused an instruction: {0}")]
     Build(#[from] BuilderError),
-    /// A step of LLVM's failed.
+    /// A step of LLVM failed.
     #[error("LLVM failed to {step} `{kernel}`: {message}")]
     Llvm {
         /// The kernel.
         kernel: String,
-        /// What it should have done.
+        /// The step, as a verb.
         step: &'static str,
-        /// What it says.
+        /// The message of LLVM.
         message: String,
     },
-    /// The kernel holds what no checked kernel should.
+    /// The kernel contains a construct that checked kernels never have.
     #[error("a checked kernel has {0}; please report this mistake of the compiler")]
     Unchecked(String),
 }

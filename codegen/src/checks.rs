@@ -1,22 +1,22 @@
-//! Which kernels are checked: those that say so, and the others as the build says.
+//! The selection of checked kernels: by their attributes, otherwise by the build.
 
 use crate::ir::Kernel;
 
-/// What holds for kernels that say neither `checked` nor `unchecked`.
+/// The mode of kernels that have neither `checked` nor `unchecked`.
 ///
-/// Checked kernels test indices, the coordinates of copies, the numbers of named barriers and
-/// divisors, and stop with the place in the source where one is wrong.
+/// Checked kernels test indices, coordinates of copies, ids of named barriers and divisors, and
+/// stop with the position in the source if one is invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checks {
-    /// They are checked, as Rust checks in builds with debug assertions.
+    /// Kernels are checked, as in Rust builds with debug assertions.
     On,
-    /// They are not, as in release builds.
+    /// Kernels are not checked, as in release builds.
     #[default]
     Off,
 }
 
 impl Checks {
-    /// Its name in messages and fingerprints.
+    /// Returns the name in messages and fingerprints.
     pub const fn name(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -24,7 +24,7 @@ impl Checks {
         }
     }
 
-    /// Whether `kernel` is checked: its own word comes first.
+    /// Whether `kernel` is checked. Its attribute takes precedence.
     pub fn apply_to(self, kernel: &Kernel) -> bool {
         kernel.checked.unwrap_or(match self {
             Self::On => true,

@@ -1,4 +1,4 @@
-//! Source text to checked kernels, and to PTX: for tests and tools.
+//! Compiles source text to checked kernels and to PTX, for tests and tools.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,42 +14,43 @@ use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, Rules, front};
 use crate::place;
 
-/// A kernel instance of a source file that broke no rule.
+/// A kernel instance of a source file, without errors.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The kernel.
     pub kernel: CheckedKernel,
-    /// The hash that names its PTX.
+    /// The hash in the name of its PTX file.
     pub hash: u64,
-    /// The file that its lines are of, if its module is made from one in another file: as paths of
-    /// modules begin, with the package's name, unless it is of the same package.
+    /// The file that its lines refer to, if its module is made from a template in another file.
+    /// Like the path of a module, it begins with the package's name, unless the package is the
+    /// same.
     pub made_from: Option<PathBuf>,
 }
 
-/// What became of a source file whose kernels break no rule.
+/// The result for a source file whose kernels have no errors.
 #[derive(Clone, Debug)]
 pub struct Accepted<T> {
-    /// Its kernel instances.
+    /// The kernel instances.
     pub kernels: Vec<T>,
-    /// What could be better.
+    /// The warnings.
     pub warnings: Vec<Diagnostic>,
-    /// All warnings as text, with the lines they are about.
+    /// All warnings as text, with the source lines.
     pub rendered: String,
 }
 
-/// Why a source file gave no kernels.
+/// The reason why a source file was rejected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
-    /// It is not Rust.
+    /// The source is not Rust.
     Syntax(syn::Error),
-    /// Its kernels break rules.
+    /// The kernels have errors.
     Rules {
-        /// Each error.
+        /// The errors.
         errors: Vec<Diagnostic>,
-        /// What could be better besides.
+        /// The warnings.
         warnings: Vec<Diagnostic>,
-        /// All of them as text, with the lines they are about.
+        /// All errors and warnings as text, with the source lines.
         rendered: String,
     },
     /// LLVM failed.
@@ -73,8 +74,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Parses and checks every kernel of `source`, which messages call `path`: by the rules for each
-/// statement that hold for every target.
+/// Parses every kernel of `source` and checks each statement by the rules that hold for all
+/// targets. Messages name the source `path`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -82,9 +83,9 @@ pub fn check(path: &str, source: &str) -> Result<Accepted<Checked>, Failure> {
     judge(Text { path, source, packages: None }, Rules::Statements, |checked, _| Some(checked))
 }
 
-/// As [`check`], of a file of the package in the folder `package`: with the kernels of modules that
-/// are made from those of this package or of `others`, which are folders by the names that paths
-/// begin with. What breaks a rule in such a kernel is told by the line alone.
+/// Like [`check`], for a file of the package in the folder `package`. Includes the kernels of
+/// modules that are made from templates in this package or in `others`, which maps the first names
+/// of paths to folders. Errors in such a kernel are reported with the line number only.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -98,7 +99,8 @@ pub fn check_in(
     judge(Text { path, source, packages: Some(&packages) }, Rules::Statements, |checked, _| Some(checked))
 }
 
-/// As [`check`], also by the protocol of barriers: what is refused here is refused in a build.
+/// Like [`check`], with the check of the barrier protocol: rejects all kernels that a build
+/// rejects.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -106,7 +108,7 @@ pub fn check_protocol(path: &str, source: &str) -> Result<Accepted<Checked>, Fai
     judge(Text { path, source, packages: None }, Rules::Protocol, |checked, _| Some(checked))
 }
 
-/// As [`check`], also by the rules of one target.
+/// Like [`check`], with the rules of one target.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -118,23 +120,25 @@ pub fn check_for(path: &str, source: &str, target: Target) -> Result<Accepted<Ta
 /// A text with kernels.
 #[derive(Clone, Copy)]
 struct Text<'a> {
-    /// What messages call it.
+    /// The path in messages.
     path: &'a str,
     source: &'a str,
-    /// Where the modules are that others are made from; if this is not known, in the text alone.
+    /// The packages with templates. If they are not known, templates are looked up in the text
+    /// alone.
     packages: Option<&'a Packages>,
 }
 
-/// What is said of a text.
+/// The diagnostics of a text.
 struct Said<'a> {
     text: Text<'a>,
     found: Diagnostics,
-    /// What is said of kernels whose lines are of another file, which is not shown.
+    /// The diagnostics of kernels whose lines are in another file, which is not shown.
     elsewhere: Vec<(PathBuf, Diagnostics)>,
 }
 
 impl Said<'_> {
-    /// Adds what is said of a kernel, which is made from a module of this file if there is one.
+    /// Adds the diagnostics of a kernel. `made_from` is the file of its template, if that is
+    /// another one.
     fn extend(&mut self, made_from: Option<&Path>, diagnostics: Diagnostics) {
         match made_from {
             Some(file) => self.elsewhere.push((file.to_owned(), diagnostics)),
@@ -144,7 +148,7 @@ impl Said<'_> {
 
     fn outcome<T>(self, kernels: Vec<T>) -> Result<Accepted<T>, Failure> {
         let Diagnostics { mut errors, mut warnings } = self.found;
-        // Where there are errors, warnings are shown after them; else alone.
+        // Warnings are shown after errors, if there are any.
         let mut rendered = render(errors.iter().chain(&warnings), self.text.path, self.text.source);
         for (file, more) in self.elsewhere {
             for diagnostic in more.errors.iter().chain(&more.warnings) {
@@ -160,7 +164,7 @@ impl Said<'_> {
     }
 }
 
-/// Parses and checks every kernel; `last` judges each that broke no rule so far.
+/// Parses and checks every kernel. `last` further checks each one without errors.
 fn judge<T>(
     text: Text<'_>,
     rules: Rules<'_>,
@@ -178,8 +182,8 @@ fn judge<T>(
         None => library::in_text(&parsed.items, path),
     };
     let all = file::kernels(&parsed, &find);
-    // Where other packages are is not known of a text alone: macro and build script judge what is
-    // made from theirs.
+    // The location of other packages is unknown for a mere text. The macro and the build script
+    // check modules made from them.
     let is_known = |error: &Diagnostic| text.packages.is_some() || !error.mistake.is_of_packages();
     said.found.errors.extend(all.mistakes.into_iter().filter(is_known));
     let mut kernels = vec![];
@@ -212,8 +216,8 @@ pub struct Ptx {
     pub text: String,
 }
 
-/// Compiles every kernel of `source`, which messages and line information call `path`, as a release
-/// build does: checked are those kernels that say so.
+/// Compiles every kernel of `source` in release mode: only kernels marked `checked` are checked.
+/// Messages and line information name the source `path`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -222,7 +226,7 @@ pub fn compile(path: &str, source: &str, target: Target) -> Result<Accepted<Ptx>
     compile_with(path, source, target, crate::Checks::Off)
 }
 
-/// As [`compile`]; `checks` says whether kernels are checked that do not say it themselves.
+/// Like [`compile`]. `checks` applies to kernels that have neither `checked` nor `unchecked`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -239,7 +243,7 @@ pub fn compile_with(
     Ok(Accepted { kernels, warnings, rendered })
 }
 
-/// Compiles a kernel that has been checked, which line information says is of `path`.
+/// Compiles a kernel that has been checked. Line information refers to `path`.
 ///
 /// # Errors
 /// [`Failure::Backend`].

@@ -1,23 +1,22 @@
-//! `TMA_DUMP=ir,llvm,ptx` prints what a kernel looks like after each of these stages, to standard
-//! error.
+//! `TMA_DUMP=ir,llvm,ptx` prints a kernel after each of these stages to standard error.
 
 use std::fmt::Display;
 
 use crate::ir::Kernel;
 
-/// The kernel as `parse` made it.
+/// Prints the kernel after `parse`, if requested.
 pub(crate) fn ir(kernel: &Kernel) {
     stage("ir", kernel);
 }
 
-/// Whatever `stage` made, if it was asked for.
+/// Prints the output of `stage`, if requested.
 pub(crate) fn stage(stage: &str, text: impl Display) {
     if wanted().split(',').any(|name| name.trim() == stage) {
         eprintln!("{text}");
     }
 }
 
-/// Whether any stage was asked for.
+/// Whether any stage was requested.
 pub(crate) fn is_wanted() -> bool {
     !wanted().is_empty()
 }

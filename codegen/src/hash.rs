@@ -1,10 +1,10 @@
 //! A hash of tokens that is the same in the macro and in the build script.
 //!
-//! The two see the same tokens through different implementations, which agree on neither spacing
-//! nor the spelling of doc comments; so both are left out. So are the attributes beside
-//! `#[tma_kernel]`, which change no PTX: rustc has taken those `#[cfg(..)]` away that stand before
-//! it. rust-analyzer also adds a `;` to a block-like expression that is a statement, such as
-//! `if first { .. }`, before it calls a macro. A `;` has no meaning there, so none is hashed.
+//! The two see the same tokens through different implementations, which differ in spacing and in
+//! the spelling of doc comments. Both are therefore left out. So are the attributes next to
+//! `#[tma_kernel]`, which do not change the PTX: rustc has removed any `#[cfg(..)]` before it.
+//! rust-analyzer also adds a `;` after a block-like expression statement, such as `if first { ..
+//! }`, before it calls a macro. Such a `;` has no meaning and is not hashed.
 //!
 //! FNV-1a (Fowler, Noll, Vo) is used because, unlike the standard library's hasher, it is the same
 //! in every release of Rust.
@@ -16,7 +16,7 @@ use syn::{Block, Expr, ItemFn, Stmt};
 
 use crate::parse::item::{KernelItem, ModuleItems};
 
-/// The hash of a kernel and of what it shares with the others of its module.
+/// Computes the hash of a kernel and of the items that it shares with others of its module.
 pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
     let mut hash = Fnv::new();
     hash.tokens(item.attr.clone());
@@ -31,14 +31,14 @@ pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
     hash.value()
 }
 
-/// A function without each `;` that only some of its readers see.
+/// Removes each `;` that only some implementations produce.
 fn normal(mut function: ItemFn) -> ItemFn {
     WithoutNeedlessSemicolons.visit_item_fn_mut(&mut function);
     function
 }
 
-/// Takes the `;` away after `if c { .. }` and its like. Only where another statement follows: at
-/// the end of a block the `;` decides whether the block has a value.
+/// Removes the `;` after `if c { .. }` and the like, if another statement follows: at the end of a
+/// block, the `;` decides whether the block has a value.
 struct WithoutNeedlessSemicolons;
 
 impl VisitMut for WithoutNeedlessSemicolons {
@@ -56,7 +56,7 @@ impl VisitMut for WithoutNeedlessSemicolons {
     }
 }
 
-/// Whether `expr` is a whole statement without a `;`. Source: The Rust Reference, "Expression
+/// Whether `expr` is a complete statement without a `;`. Source: The Rust Reference, "Expression
 /// statements".
 fn ends_itself(expr: &Expr) -> bool {
     matches!(
@@ -71,7 +71,7 @@ fn ends_itself(expr: &Expr) -> bool {
     )
 }
 
-/// The hash so far.
+/// The state of the hash.
 pub(crate) struct Fnv(u64);
 
 impl Fnv {
@@ -122,7 +122,7 @@ impl Fnv {
     }
 }
 
-/// `[doc = ".."]`
+/// Whether the token is `[doc = ".."]`.
 fn is_doc(token: &TokenTree) -> bool {
     let TokenTree::Group(group) = token else { return false };
     matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(ident)) if ident == "doc")
@@ -163,7 +163,7 @@ mod tests {
         assert_ne!(of_kernel("#[tma_kernel(threads = 64)] fn k() {}"), bare);
     }
 
-    /// What rust-analyzer gives the macro, and what the build script reads.
+    /// The tokens that rust-analyzer passes to the macro, and those that the build script reads.
     #[test]
     fn a_semicolon_after_a_block_that_is_a_statement_does_not_count() {
         let kernel = |body: &str| of_kernel(&format!("#[tma_kernel(threads = 32)] fn k() {{ {body} }}"));
@@ -178,7 +178,7 @@ mod tests {
         ];
         for block in blocks {
             assert_eq!(kernel(&format!("{block}; f();")), kernel(&format!("{block} f();")), "{block}");
-            // In a block within, and in a device function.
+            // In an inner block, and in a device function.
             assert_eq!(
                 kernel(&format!("loop {{ {block}; f(); }}")),
                 kernel(&format!("loop {{ {block} f(); }}"))
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn a_semicolon_that_means_something_counts() {
         for (with, without) in [
-            // Two statements, and a difference.
+            // Two statements, and a subtraction.
             ("let x = if a { 1 } else { 2 }; -b;", "let x = if a { 1 } else { 2 } -b;"),
-            // A block without a value, and one with.
+            // A block without a value, and one with a value.
             ("let x = { if a { 1 } else { 2 }; };", "let x = { if a { 1 } else { 2 } };"),
             ("f(); g();", "f(); g()"),
         ] {

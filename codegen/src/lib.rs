@@ -1,6 +1,6 @@
 //! The compiler of TMA kernels written in Rust.
 //!
-//! It has three entry points:
+//! There are three entry points:
 //!
 //! * [`expand`]: expands the attributes of `tma-macros`;
 //! * [`build()`]: called in `build.rs`, compiles every kernel of a package to PTX;
@@ -25,8 +25,8 @@
 //! # Ok::<(), tma_codegen::Failure>(())
 //! ```
 //!
-//! All three parse and check the same tokens. Without the feature `llvm` nothing is lowered:
-//! kernels are checked and launchers generated, but there is no PTX.
+//! All three parse and check the same tokens. Without the feature `llvm`, kernels are checked and
+//! launchers are generated, but there is no PTX.
 
 pub mod abi;
 #[cfg(feature = "llvm")]

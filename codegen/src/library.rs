@@ -1,11 +1,11 @@
-//! Where the modules are that others are made from: `#[tma_module(from = path)]`.
+//! Finds the templates of modules: `#[tma_module(from = path)]`.
 //!
-//! The build script finds them in sources of packages: of its own, and of those that it depends on,
-//! whose build scripts tell cargo where they are. Cargo passes that on if such a package has
-//! `links` in its manifest. Source: The Cargo Book, "Build Scripts", "The `links` Manifest Key".
+//! The build script finds them in the sources of its own package and of dependencies, whose build
+//! scripts tell cargo their location. Cargo passes that on if such a package has `links` in its
+//! manifest. Source: The Cargo Book, "Build Scripts", "The `links` Manifest Key".
 //!
-//! A macro is not told where packages are. The build script leaves it the tokens of each template
-//! that a kernel's file asks for, or the reason why there are none.
+//! A macro does not know the locations of packages. The build script leaves it the tokens of each
+//! template that a kernel's file requests, or the reason why there are none.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,24 +20,24 @@ use crate::parse::item::template::{Template, shown_path};
 use crate::parse::item::{file, is_named};
 use crate::{abi, note};
 
-/// What a package's build script calls the place of its sources; in the environment of those that
-/// depend on it this has the name of `links` before it.
+/// The key under which a package's build script publishes the location of its sources. In the
+/// environment of dependents it is prefixed with the name of `links`.
 const KEY: &str = "tma_package";
 
-/// What a file begins with that has no template.
+/// The first character of a file with the reason why there is no template.
 const REASON: char = '!';
 
-/// The templates that the files of a package ask for, as its build script finds them.
+/// The templates requested by the files of a package, as its build script finds them.
 #[derive(Debug)]
 pub(crate) struct Packages {
-    /// By the names that paths begin with, where packages are.
+    /// The folders of packages, by the names that paths begin with.
     folders: BTreeMap<String, PathBuf>,
     found: RefCell<BTreeMap<String, Result<Template, Unfound>>>,
     read: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl Packages {
-    /// The package in this folder, those that cargo tells of, and `named` ones.
+    /// Collects the package in this folder, those published through cargo, and `named` ones.
     pub(crate) fn around(package: &Path, named: &BTreeMap<String, PathBuf>) -> Self {
         let mut folders = told();
         folders.extend(own_name().map(|name| (name, package.to_owned())));
@@ -46,7 +46,7 @@ impl Packages {
         Self { folders, found: RefCell::default(), read: RefCell::default() }
     }
 
-    /// The template with this path.
+    /// Returns the template with this path.
     pub(crate) fn find(&self, path: &syn::Path) -> Result<Template, Unfound> {
         let shown = shown_path(path);
         if let Some(known) = self.found.borrow().get(&shown) {
@@ -57,7 +57,7 @@ impl Packages {
             let folder = self.folders.get(package).ok_or(Unfound::Package)?;
             let (module, file) = self.in_package(folder, names)?;
             let within = file.strip_prefix(folder).unwrap_or(&file);
-            // Paths of the own package are relative to it, as in messages of other kernels.
+            // Paths in the own package are relative to it, as in messages about other kernels.
             let is_own = self.folders.get("crate") == Some(folder);
             let source = if is_own { within.to_owned() } else { Path::new(package).join(within) };
             marked(module, Some(source))
@@ -66,7 +66,7 @@ impl Packages {
         found
     }
 
-    /// The module of this path in a package, and its file.
+    /// Returns the module with this path in a package, and its file.
     fn in_package(&self, package: &Path, names: &[String]) -> Result<(ItemMod, PathBuf), Unfound> {
         let mut folder = package.join("src");
         let roots = ["lib.rs", "main.rs"].map(|root| folder.join(root));
@@ -87,23 +87,23 @@ impl Packages {
                 }
             };
         }
-        // The path leads to a whole file, or to the package itself.
+        // The path refers to a whole file, or to the package itself.
         Err(Unfound::Unmarked)
     }
 
-    /// The items of a file; none if it is no Rust.
+    /// Returns the items of a file, or none if it is not Rust.
     fn items(&self, path: &Path) -> Vec<Item> {
         self.read.borrow_mut().insert(path.to_owned());
         let text = fs::read_to_string(path).unwrap_or_default();
         file::parsed(&text).map(|file| file.items).unwrap_or_default()
     }
 
-    /// The files that were read.
+    /// Returns the files that were read.
     pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
         self.read.borrow().clone()
     }
 
-    /// What the macro is left: files in `OUT_DIR`, with their texts.
+    /// Returns the files in `OUT_DIR` for the macro, with their contents.
     pub(crate) fn left(&self) -> Vec<(PathBuf, String)> {
         let found = self.found.borrow();
         let texts = found.iter().map(|(path, found)| {
@@ -117,7 +117,7 @@ impl Packages {
     }
 }
 
-/// Tells cargo, for those that depend on this package, where its sources are.
+/// Publishes the location of this package's sources to dependents, through cargo.
 pub(crate) fn tell(package: &Path) {
     if let (Some(_), Some(name), Some(folder)) =
         (env::var_os("CARGO_MANIFEST_LINKS"), own_name(), package.to_str())
@@ -127,7 +127,7 @@ pub(crate) fn tell(package: &Path) {
     }
 }
 
-/// The packages that tell where they are.
+/// Returns the packages that publish their location.
 fn told() -> BTreeMap<String, PathBuf> {
     let suffix = format!("_{}", KEY.to_uppercase());
     let variables = env::vars_os().filter_map(|(name, value)| {
@@ -142,7 +142,7 @@ fn told() -> BTreeMap<String, PathBuf> {
     variables.collect()
 }
 
-/// What code calls the package that is built.
+/// Returns the name of the package being built, as code refers to it.
 fn own_name() -> Option<String> {
     Some(env::var("CARGO_PKG_NAME").ok()?.replace('-', "_"))
 }
@@ -158,7 +158,7 @@ fn module_named<'a>(items: &'a [Item], name: &str) -> Option<&'a ItemMod> {
     })
 }
 
-/// The template that a module is, if others can be made from it.
+/// Returns the module as a template, if other modules can be made from it.
 fn marked(module: ItemMod, source: Option<PathBuf>) -> Result<Template, Unfound> {
     let attr = module.attrs.iter().find(|attr| is_named(attr, "tma_module")).ok_or(Unfound::Unmarked)?;
     match attr.meta {
@@ -167,7 +167,7 @@ fn marked(module: ItemMod, source: Option<PathBuf>) -> Result<Template, Unfound>
     }
 }
 
-/// The template of this path in a text, which is all of a package.
+/// Returns the template with this path in a text that is the whole package.
 pub(crate) fn in_text(items: &[Item], path: &syn::Path) -> Result<Template, Unfound> {
     let mut names = path.segments.iter().map(|segment| segment.ident.to_string());
     if names.next().is_none_or(|root| root != "crate") {
@@ -182,7 +182,7 @@ pub(crate) fn in_text(items: &[Item], path: &syn::Path) -> Result<Template, Unfo
     marked(found?.clone(), None)
 }
 
-/// The template of this path as the build script has left it for the macro.
+/// Returns the template with this path that the build script has left for the macro.
 pub(crate) fn left(path: &syn::Path) -> Result<Template, Unfound> {
     let out_dir = env::var_os("OUT_DIR").map(PathBuf::from).filter(|out_dir| note::is_read(out_dir));
     let out_dir = out_dir.ok_or(Unfound::Unseen)?;
@@ -199,7 +199,7 @@ pub(crate) fn left(path: &syn::Path) -> Result<Template, Unfound> {
     Ok(Template { module, source: None })
 }
 
-/// Why there is no template, as a file has it.
+/// Encodes the reason why there is no template, for a file.
 fn reason(why: &Unfound) -> String {
     let text = match why {
         Unfound::Package => "package",

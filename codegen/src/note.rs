@@ -1,9 +1,9 @@
-//! The macro's note to the build script: a kernel has no PTX.
+//! The macro's note to the build script that a kernel has no PTX.
 //!
-//! Cargo runs a build script again when a file that it watches is newer than the script's last run.
-//! What did not exist then cannot be watched: cargo takes a missing file for a changed one, in
-//! every build. So a kernel in a folder made later is first met by the macro, which writes this
-//! file; it is watched, and the next build finds the kernel.
+//! Cargo reruns a build script if a file that it watches is newer than the script's last run. A
+//! file that did not exist then cannot be watched, as cargo treats a missing file as changed in
+//! every build. A kernel in a new folder is therefore first seen by the macro. The macro writes
+//! this file, which is watched, and the next build finds the kernel.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,23 +12,22 @@ use std::time::{Duration, SystemTime};
 
 use crate::abi::NOTE;
 
-/// Older than any run of a build script, and not older than what file systems can write down (FAT
-/// begins in 1980).
+/// Older than any run of a build script, but within the range of file systems (FAT begins in 1980).
 const LONG_AGO: Duration = Duration::from_secs(1_000_000_000);
 
-/// Whether a build script of ours has run, which alone reads the note.
+/// Whether a build script that reads the note has run.
 pub(crate) fn is_read(out_dir: &Path) -> bool {
     out_dir.join(NOTE).is_file()
 }
 
-/// Asks for another run of the build script, on behalf of a kernel.
+/// Requests another run of the build script for a kernel.
 pub(crate) fn leave(out_dir: &Path, kernel: &str) {
-    // Without the note, the script runs again when a file that it reads has changed; there is an
-    // error as it is.
+    // If this fails, the script reruns only when a file that it reads changes. An error is reported
+    // in any case.
     fs::write(out_dir.join(NOTE), kernel).ok();
 }
 
-/// Empties the note, dated so that cargo sees no change, and returns the file to watch.
+/// Empties the note, with a date at which cargo sees no change, and returns the file to watch.
 pub(crate) fn clear(out_dir: &Path) -> io::Result<PathBuf> {
     let path = out_dir.join(NOTE);
     fs::write(&path, "")?;

@@ -1,4 +1,4 @@
-//! The way of a kernel through the compiler, up to the point where host and device part.
+//! The stages of the compiler that host and device code share.
 
 use crate::check::protocol::{Budget, Verdict, judge, outline, with_missing_step};
 use crate::check::{self, CheckedKernel, check};
@@ -12,32 +12,32 @@ use crate::parse::{InstanceAttr, Parsed};
 use crate::quick::QuickSet;
 use crate::{dump, hash, parse};
 
-/// A kernel item taken as far as its errors allow.
+/// A kernel item, processed as far as its errors allow.
 #[derive(Debug)]
 pub(crate) struct Front {
-    /// The hash that names its PTX.
+    /// The hash in the name of its PTX file.
     pub(crate) hash: u64,
-    /// What became of each instance.
+    /// The result for each instance.
     pub(crate) instances: Vec<Instance>,
-    /// The instances as the attribute names them.
+    /// The instances as the attribute declares them.
     pub(crate) named: Vec<InstanceAttr>,
-    /// What is wrong with any of them, and what could be better.
+    /// The errors and warnings of all instances.
     pub(crate) diagnostics: Diagnostics,
-    /// What was taken for words of the vocabulary.
+    /// The built-in names that the kernel uses.
     pub(crate) words: Vec<WordUse>,
 }
 
 /// One instance of a kernel.
 #[derive(Debug)]
 pub(crate) enum Instance {
-    /// It broke no rule.
+    /// An instance without errors.
     Checked(Box<CheckedKernel>),
-    /// Only its signature is of use, to spare the user errors where it is launched.
+    /// An instance with errors. Its signature still serves to check its launches.
     Refused(Box<Kernel>),
 }
 
 impl Instance {
-    /// The kernel, whatever was found of it.
+    /// Returns the kernel, with or without errors.
     pub(crate) fn kernel(&self) -> &Kernel {
         match self {
             Self::Checked(checked) => checked.kernel(),
@@ -46,20 +46,20 @@ impl Instance {
     }
 }
 
-/// How far a kernel is taken.
+/// The checks to perform on a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Rules<'a> {
-    /// By the rules for each of its statements: it may be a part of something.
+    /// The rules for single statements. The kernel may be incomplete.
     Statements,
-    /// Its protocol of barriers is judged as well.
+    /// In addition, the check of the barrier protocol.
     Protocol,
-    /// So it is, unless this says that the protocol of the instance, of a kernel with this hash, was
-    /// judged before and is right.
+    /// Like `Protocol`, unless this function returns that the protocol of the instance, of a kernel
+    /// with this hash, is known to be correct.
     ProtocolUnless(&'a dyn Fn(&Kernel, u64) -> bool),
 }
 
-/// Parses and checks a kernel. Each stage tells all its errors; no kernel with one goes on to the
-/// next.
+/// Parses and checks a kernel. Each stage reports all its errors, and a kernel with errors does not
+/// reach the next stage.
 pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -> Front {
     let hash = hash::kernel(item, shared);
     let mut sink = Sink::default();
@@ -92,14 +92,14 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
 }
 
-/// Whether an instance makes a kernel larger than all of its instances may be; counts its
-/// operations.
+/// Counts an instance's operations, and returns whether the sum exceeds the limit for all instances
+/// of a kernel.
 fn is_too_much(checked: &CheckedKernel, operations: &mut u64) -> bool {
     *operations = operations.saturating_add(checked.operations());
     *operations > INSTANCES_OPERATIONS
 }
 
-/// Whether the protocol of a kernel with this hash is to be judged.
+/// Whether to check the protocol of a kernel with this hash.
 fn is_judged(checked: &CheckedKernel, hash: u64, rules: Rules<'_>) -> bool {
     let is_wanted = match rules {
         Rules::Statements => false,
@@ -109,8 +109,8 @@ fn is_judged(checked: &CheckedKernel, hash: u64, rules: Rules<'_>) -> bool {
     is_wanted && checked.kernel().trusted.is_none()
 }
 
-/// The kernel, unless its protocol is broken, which is reported. That of instances with one of the
-/// outlines in `right` is not.
+/// Checks the protocol of a kernel and reports an error in it. Skips the check if the outline is in
+/// `right`.
 fn keeps_protocol(checked: Box<CheckedKernel>, right: &mut QuickSet<String>, sink: &mut Sink) -> Instance {
     let outline = outline(checked.kernel());
     if right.contains(&outline) {
@@ -124,7 +124,7 @@ fn keeps_protocol(checked: Box<CheckedKernel>, right: &mut QuickSet<String>, sin
     Instance::Refused(Box::new(checked.into_kernel()))
 }
 
-/// The instances, if none of them was refused.
+/// Returns the instances, or none if any of them was rejected.
 fn checked(instances: &[Instance]) -> Vec<&CheckedKernel> {
     let checked = instances.iter().map(|instance| match instance {
         Instance::Checked(checked) => Some(&**checked),
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::parse::item::file;
 
-    /// Nobody arrives.
+    /// No thread arrives.
     const STUCK: &str = "
         #[tma_kernel(threads = 32)]
         fn stuck() {

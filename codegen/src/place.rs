@@ -1,6 +1,6 @@
-//! Where a kernel stands, which an attribute is not told: in an `impl`, or where nothing imports
-//! the vocabulary. Its source file tells it. Reading a file takes some microseconds; it is parsed
-//! only where there is reason to.
+//! Checks the position of a kernel, which its attribute does not know: whether it is in an `impl`,
+//! or where nothing imports the built-ins. The source file is read, which takes some microseconds,
+//! and parsed only if there is reason to.
 
 use std::fs;
 
@@ -13,11 +13,11 @@ use crate::parse::item::file;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::{Rules, front};
 
-/// What is wrong with the place of a kernel, if the file around `at` can be read and says so. The
-/// build script makes PTX of no method, so a kernel that `has_ptx` is none.
+/// Returns the error about a kernel's position, if the file around `at` is readable and shows one.
+/// The build script generates no PTX for methods, so a kernel that `has_ptx` is not a method.
 pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<Diagnostic> {
     let text = fs::read_to_string(at.local_file()?).ok()?;
-    // Nearly every file with kernels imports everything from somewhere: the prelude.
+    // Nearly every file with kernels has a glob import of the prelude.
     let may_be_method = !has_ptx && (text.contains("impl") || text.contains("trait"));
     if !may_be_method && text.contains("::*") {
         return None;
@@ -29,7 +29,7 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
         return Some(method(kernel));
     }
     let (_, shared) = file::placed_kernels(&file).into_iter().find(|(other, _)| same(other))?;
-    // An error at the file's tokens would point nowhere: the kernel is judged by its own.
+    // The file's tokens have no usable spans, so the kernel is checked with its own tokens.
     front(kernel, &ModuleItems { lacks_words: shared.lacks_words, ..alone }, Rules::Statements)
         .diagnostics
         .errors
@@ -37,7 +37,7 @@ pub(crate) fn misplaced(kernel: &KernelItem, at: Span, has_ptx: bool) -> Option<
         .find(|error| error.mistake.is_of_imports())
 }
 
-/// The error of a kernel in an `impl` or a trait.
+/// Returns the error for a kernel in an `impl` or a trait.
 pub(crate) fn method(kernel: &KernelItem) -> Diagnostic {
     let name = &kernel.function.sig.ident;
     let mistake = Attribute::Method { kernel: name.to_string() };

@@ -1,15 +1,15 @@
-//! Maps for small keys. Checks run where macros are expanded, without optimisation, and spend much of
-//! their time in them: they need neither protection against chosen keys nor a seed.
+//! Maps with small keys. Checks run in unoptimised macros, and spend much of their time in maps.
+//! They need neither protection against chosen keys nor a seed.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by small keys. It is walked over in the same order each time.
+/// A map with small keys. Its iteration order is the same each time.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 /// A set of small keys.
 pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
 
-/// Mixes numbers by a multiplication each. The factor is odd, and its bits are those of the golden
+/// Mixes each number with one multiplication. The factor is odd and has the bits of the golden
 /// ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mixer(u64);

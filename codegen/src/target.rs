@@ -1,14 +1,15 @@
-//! The chips that PTX can be made for.
+//! The GPUs that PTX can be generated for.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Checks;
 
-/// A PTX target. The `a` forms use instructions of that chip alone; code for them runs on no other.
+/// A PTX target. The `a` variants use architecture-specific instructions; their code runs on no
+/// other architecture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Hopper, portable to later chips; no `wgmma`, no `setmaxnreg`.
+    /// Hopper, forward compatible; without `wgmma` and `setmaxnreg`.
     Sm90,
     /// Hopper with all its instructions.
     #[default]
@@ -23,7 +24,7 @@ impl Target {
     /// Every target.
     pub const ALL: [Target; 4] = [Self::Sm90, Self::Sm90a, Self::Sm100a, Self::Sm120a];
 
-    /// Its name in PTX's `.target`.
+    /// Returns the name in PTX's `.target`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sm90 => "sm_90",
@@ -33,8 +34,8 @@ impl Target {
         }
     }
 
-    /// The first PTX version that knows it, as major × 10 + minor.
-    /// Source: PTX ISA, "Release Notes", "PTX ISA release history".
+    /// Returns the first PTX version that supports the target, as major × 10 + minor. Source: PTX
+    /// ISA, "Release Notes", "PTX ISA release history".
     pub const fn ptx_version(self) -> u32 {
         match self {
             Self::Sm90 => 78,
@@ -45,19 +46,19 @@ impl Target {
     }
 }
 
-/// What not every target has.
+/// A feature that not every target has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// `tensormap.replace`: changing a field of a tensor map.
+    /// `tensormap.replace`: modifies a field of a tensor map.
     ReplaceTensorMap,
-    /// `wgmma`: multiplications by the tensor cores of a warpgroup.
+    /// `wgmma`: warpgroup multiplications on the tensor cores.
     Wgmma,
-    /// `setmaxnreg`: registers that warpgroups give to each other.
+    /// `setmaxnreg`: moves registers between warpgroups.
     SetMaxRegisters,
 }
 
 impl Feature {
-    /// Its name in PTX.
+    /// Returns the name in PTX.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReplaceTensorMap => "tensormap.replace",
@@ -68,7 +69,7 @@ impl Feature {
 }
 
 impl Target {
-    /// Whether the chip has `feature`.
+    /// Whether the target has `feature`.
     pub const fn has(self, feature: Feature) -> bool {
         match feature {
             // Source: PTX ISA, "tensormap.replace" and "setmaxnreg", "Target ISA Notes".
@@ -91,11 +92,11 @@ impl fmt::Display for Feature {
     }
 }
 
-/// What kernels are compiled for.
+/// The target and mode of a compilation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     pub(crate) target: Target,
-    /// Whether those are checked that do not say.
+    /// The mode of kernels that have neither `checked` nor `unchecked`.
     pub(crate) checks: Checks,
 }
 

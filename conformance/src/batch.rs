@@ -1,4 +1,4 @@
-//! Cases of one kernel, run together.
+//! Runs several cases in one kernel.
 
 use tma_model::mma::Form;
 use tma_runtime::launch::{Arg, Grid, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
@@ -11,42 +11,42 @@ use crate::instruction::Instruction;
 use crate::kernel::{self, RECORD, STEP_HEAD};
 use crate::operand::{Matrices, Matrix, THREADS, result};
 
-/// The kernel's parameters: see [`kernel`].
+/// The kernel's parameters, documented in [`kernel`].
 static PARAMS: [ParamSpec; 3] = [words("records", false), words("data", false), words("out", true)];
 
-/// A parameter that is a slice of words.
+/// Creates a parameter that is a slice of words.
 pub(crate) const fn words(name: &'static str, written: bool) -> ParamSpec {
     ParamSpec { name, kind: ParamKind::Global { element: Scalar::U32, written, alignment: 16 } }
 }
 
-/// What a block of the kernel does.
+/// The work of one block of the kernel.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its instruction.
+    /// Instruction that the block executes.
     pub instruction: Instruction,
-    /// What shared memory holds.
+    /// Contents of shared memory.
     pub image: Vec<u8>,
     /// Registers of C.
     pub c: Vec<u32>,
-    /// What each step takes.
+    /// Inputs of each step.
     pub steps: Vec<Step>,
 }
 
-/// What a step takes.
+/// The inputs of a step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Of A and B.
+    /// Descriptors of A and B.
     pub descriptors: [u64; 2],
-    /// `scale-d`.
+    /// The predicate `scale-d`.
     pub adds: bool,
     /// Registers of A.
     pub left: Vec<u32>,
-    /// A register of metadata.
+    /// The metadata register of each thread.
     pub metadata: Vec<u32>,
 }
 
 impl Job {
-    /// That of a case with these matrices.
+    /// Creates the job of a case with these matrices.
     pub fn new(case: &Case, matrices: &Matrices) -> Self {
         let (image, starts) = matrices.image(case);
         let steps = (0..case.steps).map(|step| Step {
@@ -60,7 +60,7 @@ impl Job {
     }
 }
 
-/// Words that start at a multiple of 16 bytes: where, in 16 bytes.
+/// Appends words at a multiple of 16 bytes, and returns their position in units of 16 bytes.
 fn append(data: &mut Vec<u32>, words: impl IntoIterator<Item = u32>) -> u32 {
     data.resize(data.len().next_multiple_of(4), 0);
     let at = data.len() / 4;
@@ -68,7 +68,7 @@ fn append(data: &mut Vec<u32>, words: impl IntoIterator<Item = u32>) -> u32 {
     at as u32
 }
 
-/// The different instructions of jobs, in the order in which the kernel has them.
+/// Returns the distinct instructions of jobs, in the order in which the kernel has them.
 fn instructions<'j>(jobs: impl IntoIterator<Item = &'j Instruction>) -> Vec<Instruction> {
     let mut instructions = Vec::new();
     for instruction in jobs {
@@ -79,7 +79,7 @@ fn instructions<'j>(jobs: impl IntoIterator<Item = &'j Instruction>) -> Vec<Inst
     instructions
 }
 
-/// The text of the kernel that runs cases of a family.
+/// Returns the PTX of the kernel that runs cases of a family.
 pub fn text(family: Family, cases: &[Case]) -> String {
     kernel::text(family.0, &instructions(cases.iter().map(|case| &case.instruction)))
 }
@@ -88,7 +88,7 @@ pub fn text(family: Family, cases: &[Case]) -> String {
 ///
 /// # Errors
 ///
-/// What the device reports.
+/// Errors of the device.
 pub fn run(device: &Device, family: Family, jobs: &[Job]) -> anyhow::Result<Vec<Vec<u32>>> {
     let instructions = instructions(jobs.iter().map(|job| &job.instruction));
     let (mut records, mut data) = (Vec::new(), Vec::new());
@@ -131,7 +131,7 @@ impl Step {
     }
 }
 
-/// The kernel as the runtime takes it. It is kept until the program ends.
+/// Returns the kernel in the form that the runtime expects. It is leaked.
 fn specification(form: Form, instructions: &[Instruction], jobs: &[Job]) -> &'static KernelSpec {
     let most = jobs.iter().map(|job| job.image.len() as u32).max().unwrap_or_default();
     let parts = KernelParts {
@@ -145,16 +145,16 @@ fn specification(form: Form, instructions: &[Instruction], jobs: &[Job]) -> &'st
         shared_bytes: most,
         params: &PARAMS,
     };
-    // SAFETY: a block reads what its record says, all of which `run` puts into `data`, and writes
-    // its own part of `out`. Shared memory holds the greatest image.
+    // SAFETY: a block reads what its record refers to, all of which `run` puts into `data`, and
+    // writes its own part of `out`. Shared memory is large enough for the largest image.
     Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
-/// Runs cases of a family, and returns D of each.
+/// Runs cases of a family, and returns the D of each.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Errors of [`run`].
 pub fn results(device: &Device, family: Family, cases: &[(Case, Matrices)]) -> anyhow::Result<Vec<Matrix>> {
     let jobs: Vec<_> = cases.iter().map(|(case, matrices)| Job::new(case, matrices)).collect();
     let registers = run(device, family, &jobs)?;

@@ -1,8 +1,8 @@
-//! What a GPU gave, kept: a hash of each result of a list, which the simulator has to give without
-//! a GPU, and another GPU or driver too.
+//! The recorded results of a GPU: a hash for each result of a list. The simulator must reproduce
+//! them without a GPU, and so must other GPUs and drivers.
 //!
-//! A file begins with the device's name, the number of cases and a hash of their names. A list that
-//! is changed thus differs from what was recorded, and not its results.
+//! A file begins with the device's name, the number of cases and a hash of their names. If the list
+//! changes, it is therefore reported as a different list, and not as different results.
 
 use std::fmt;
 
@@ -23,14 +23,15 @@ pub enum List {
     Layout,
 }
 
-/// What each metadata does, as [`metadata::line`](crate::metadata::line) says it, a line each.
+/// The effect of each metadata value, in the format of [`metadata::line`](crate::metadata::line),
+/// one line each.
 pub const METADATA: &str = include_str!("../corpus/metadata.txt");
 
 impl List {
-    /// Every list.
+    /// All lists.
     pub const ALL: [Self; 5] = [Self::Arithmetic, Self::Table, Self::Warps, Self::Doubles, Self::Layout];
 
-    /// Its name, which is that of its file.
+    /// Returns the name of the list, which is also that of its file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arithmetic => "arithmetic",
@@ -41,7 +42,7 @@ impl List {
         }
     }
 
-    /// What is kept of it.
+    /// Returns the recorded file of the list.
     const fn text(self) -> &'static str {
         match self {
             Self::Arithmetic => include_str!("../corpus/arithmetic.txt"),
@@ -52,11 +53,11 @@ impl List {
         }
     }
 
-    /// What is kept of the list, whose cases have these names.
+    /// Returns the recorded results of the list, whose cases have these names.
     ///
     /// # Errors
     ///
-    /// The file is not one of these, or of other cases.
+    /// The file is malformed, or belongs to different cases.
     pub fn kept(self, names: &[String]) -> anyhow::Result<Corpus> {
         let again = "record it on a GPU: tma-gpu-products --record conformance/corpus";
         let Some(corpus) = Corpus::parse(self.text()) else {
@@ -69,43 +70,43 @@ impl List {
     }
 }
 
-/// The results of a list.
+/// The recorded results of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corpus {
-    /// The device that gave them.
+    /// Device that produced them.
     pub device: String,
-    /// A hash of the names of the cases.
+    /// Hash of the names of the cases.
     names: u64,
-    /// A hash of each result.
+    /// Hash of each result.
     hashes: Vec<u64>,
 }
 
-/// Hashes in a line.
+/// Number of hashes per line.
 const PER_LINE: usize = 4;
 
-/// FNV-1a (Fowler, Noll, Vo).
+/// Computes the FNV-1a hash (Fowler, Noll, Vo).
 fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
-/// 64 bits of a result.
+/// Returns a 64-bit hash of a result.
 pub fn hash(result: &Matrix) -> u64 {
     fnv(result.bits.iter().flat_map(|word| word.to_le_bytes()))
 }
 
-/// 64 bits of the names of a list.
+/// Returns a 64-bit hash of the names in a list.
 fn hash_of(names: &[String]) -> u64 {
     fnv(names.iter().flat_map(|name| name.bytes().chain(*b"\n")))
 }
 
 impl Corpus {
-    /// That of a device, with a hash for each case.
+    /// Creates the results of a device, with a hash for each case.
     pub fn new(device: &str, names: &[String], hashes: Vec<u64>) -> Self {
         Self { device: device.to_owned(), names: hash_of(names), hashes }
     }
 
-    /// Of the text that [`fmt::Display`] gives; none of another.
+    /// Parses the output of [`fmt::Display`]. Returns `None` for any other text.
     fn parse(text: &str) -> Option<Self> {
         let (device, rest) = text.strip_prefix("device ")?.split_once("\ncases ")?;
         let (head, hashes) = rest.split_once('\n')?;
@@ -116,7 +117,7 @@ impl Corpus {
         is_whole.then_some(Self { device: device.to_owned(), names: number(names)?, hashes })
     }
 
-    /// What is wrong with a case's result.
+    /// Describes a mismatch of a case's result, if there is one.
     pub fn problem(&self, index: usize, result: &Matrix) -> Option<String> {
         let is_same = self.hashes.get(index) == Some(&hash(result));
         (!is_same).then(|| format!("the result is not that of the {}", self.device))

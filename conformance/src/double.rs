@@ -1,9 +1,8 @@
-//! The products of a warp in f64: `mma.sync` of every shape.
+//! The matrix instructions of a warp in f64: `mma.sync` in every shape.
 //!
-//! The PTX ISA says that results are rounded to nearest even, and not in which order products are
-//! added. Matrices here have two words of 32 bits for each element, the low one first.
-//! Source: PTX ISA, "Matrix Fragments for mma.m8n8k4", "mma.m16n8k4", "mma.m16n8k8" and
-//! "mma.m16n8k16", with `.f64`.
+//! The PTX ISA specifies rounding to nearest even, but not the order in which products are added.
+//! Matrices here have two 32-bit words for each element, the low word first. Source: PTX ISA,
+//! "Matrix Fragments for mma.m8n8k4", "mma.m16n8k4", "mma.m16n8k8" and "mma.m16n8k16", with `.f64`.
 
 use std::fmt;
 
@@ -19,7 +18,7 @@ use crate::warp_kernel::WarpKernel;
 /// Threads of a warp.
 const LANES: u32 = WARP_THREADS;
 
-/// The PTX of the kernel that multiplies, a warp for each block.
+/// Returns the PTX of the kernel under test. Each block is one warp.
 pub fn text(form: DoubleForm) -> String {
     kernel(form).text()
 }
@@ -33,16 +32,16 @@ fn kernel(form: DoubleForm) -> WarpKernel {
     }
 }
 
-/// Numbers that go into an instruction.
+/// The inputs of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct DoubleCase {
-    /// The instruction's shape.
+    /// Shape of the instruction.
     pub form: DoubleForm,
-    /// What A and B hold.
+    /// Kind of numbers in A and B.
     pub kind: Kind,
-    /// What C is, which is always added.
+    /// Kind of numbers in C, which is always added.
     pub addend: Addend,
-    /// The random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -53,7 +52,7 @@ impl fmt::Display for DoubleCase {
     }
 }
 
-/// Every kind of numbers with every C, for each shape.
+/// Returns the cases: every kind of numbers with every C, for each shape.
 pub fn cases() -> Vec<DoubleCase> {
     let mut cases = Vec::new();
     for form in DoubleForm::ALL {
@@ -66,23 +65,23 @@ pub fn cases() -> Vec<DoubleCase> {
     cases
 }
 
-/// The exponent field of infinities and NaNs, and the bits of a fraction.
+/// The exponent field of infinities and NaNs, and the number of fraction bits.
 const TOP: u32 = 0x7ff;
 const FRACTION_BITS: u32 = 52;
 
-/// The number of this sign, exponent field and fraction.
+/// Returns the number with this sign, exponent field and fraction.
 fn number(negative: bool, exponent: u32, fraction: u64) -> f64 {
     let fraction = fraction & ((1 << FRACTION_BITS) - 1);
     f64::from_bits(u64::from(negative) << 63 | u64::from(exponent) << FRACTION_BITS | fraction)
 }
 
-/// A number with an exponent this far from that of 1.
+/// Draws a number whose exponent is `from` to `from + count - 1` away from that of 1.
 fn around(from: i32, count: u32, draws: &mut Draws) -> f64 {
     let exponent = 1023_i32.saturating_add(from).saturating_add_unsigned(draws.below(count));
     number(draws.once_in(2), exponent.unsigned_abs(), draws.next())
 }
 
-/// Element `k` of a row of A or a column of B.
+/// Draws element `k` of a row of A or a column of B.
 fn element(kind: Kind, right: bool, [line, k]: [u32; 2], draws: &mut Draws) -> f64 {
     match kind {
         Kind::Near => around(-2, 5, draws),
@@ -90,7 +89,7 @@ fn element(kind: Kind, right: bool, [line, k]: [u32; 2], draws: &mut Draws) -> f
         Kind::Spread => around(-24, 49, draws),
         Kind::Wide => number(draws.once_in(2), draws.below(TOP), draws.next()),
         Kind::Powers => number(draws.once_in(2), 1010 + draws.below(27), u64::from(draws.below(2)) << 51),
-        // Two and two of A are opposite, and of B equal but for a unit in the last place.
+        // Neighbours in A are opposite. In B they are equal, except for a unit in the last place.
         Kind::Cancelling => {
             let mut pair = Draws::new(u64::from(line) << 32 | u64::from(k / 2) << 1 | u64::from(right));
             let value = around(-2, 5, &mut pair);
@@ -116,7 +115,7 @@ fn element(kind: Kind, right: bool, [line, k]: [u32; 2], draws: &mut Draws) -> f
     }
 }
 
-/// An element of C, whose products have this sum.
+/// Draws an element of C, given the sum of its products.
 fn addend(addend: Addend, sum: f64, draws: &mut Draws) -> f64 {
     match addend {
         Addend::Zero => 0.0,
@@ -139,7 +138,7 @@ pub struct Doubles {
 }
 
 impl Doubles {
-    /// Those of a case.
+    /// Draws the elements of a case.
     pub fn new(case: &DoubleCase) -> Self {
         let DoubleCase { form, kind, addend: of_c, seed } = *case;
         let mut draws = Draws::new(seed);
@@ -155,13 +154,13 @@ impl Doubles {
         all
     }
 
-    /// The factors of an element of D, along K.
+    /// Returns the pairs of factors of an element of D, along K.
     fn products(&self, form: DoubleForm, [row, column]: [u32; 2]) -> Vec<(f64, f64)> {
         let line = |of: &[f64], line: u32| of[(line * form.k) as usize..][..form.k as usize].to_vec();
         line(&self.a, row).into_iter().zip(line(&self.b, column)).collect()
     }
 
-    /// The registers of A, B and C, of each those of all lanes.
+    /// Returns the registers of A, B and C, each for all lanes.
     fn words(&self, form: DoubleForm) -> Vec<u32> {
         let counts = form.registers();
         let mut fragments = counts.map(|count| vec![0_u64; (count * LANES) as usize]);
@@ -180,7 +179,7 @@ impl Doubles {
         fragments.into_iter().flatten().flat_map(halves).collect()
     }
 
-    /// The first element of D that is not what plain Rust gives.
+    /// Describes the first element of D that differs from the result in plain Rust.
     fn problem(&self, form: DoubleForm, d: &Matrix) -> Option<String> {
         let found =
             |at: usize| f64::from_bits(u64::from(d.bits[2 * at]) | u64::from(d.bits[2 * at + 1]) << 32);
@@ -193,13 +192,13 @@ impl Doubles {
     }
 }
 
-/// The low half of 64 bits, and the high one.
+/// Returns the low and the high half of 64 bits.
 const fn halves(bits: u64) -> [u32; 2] {
     [bits as u32, (bits >> 32) as u32]
 }
 
-/// Whether a sum of products and `c` may be `found`, in whatever order they are added, each rounded
-/// once or twice.
+/// Returns whether `found` is a possible sum of the products and `c`, for any order of addition and
+/// one or two roundings per step.
 fn may_be(found: f64, products: &[(f64, f64)], c: f64) -> bool {
     let is_infinite = |(x, y): &(f64, f64)| x.is_infinite() || y.is_infinite();
     let terms: Vec<f64> = products.iter().map(|(x, y)| x * y).chain([c]).collect();
@@ -217,7 +216,7 @@ fn may_be(found: f64, products: &[(f64, f64)], c: f64) -> bool {
         (false, false) => {}
     }
     let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
-    // Whether a sum in between overflows depends on the order.
+    // The order determines whether an intermediate sum overflows.
     if magnitude.is_infinite() {
         return true;
     }
@@ -227,11 +226,11 @@ fn may_be(found: f64, products: &[(f64, f64)], c: f64) -> bool {
     (found - total).abs() <= 2.0 * count * (magnitude * f64::EPSILON + least)
 }
 
-/// Runs cases of one shape, and returns D of each, by rows.
+/// Runs cases of one shape, and returns the D of each, by rows.
 ///
 /// # Errors
 ///
-/// What the device reports.
+/// Errors of the device.
 pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::Result<Vec<Matrix>> {
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(form)).collect();
     let matrix = |words: &Vec<u32>| {
@@ -243,8 +242,8 @@ pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::
     Ok(kernel(form).run(device, &data, cases.len())?.iter().map(matrix).collect())
 }
 
-/// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
-/// all cases of their shape.
+/// Runs cases on each device, and passes on each outcome as it is available. An error of a device
+/// is a problem of all cases with that shape.
 pub fn each(devices: &[Device], cases: &[DoubleCase], take: &mut dyn FnMut(Outcome)) {
     for form in DoubleForm::ALL {
         let indices: Vec<_> = (0..cases.len()).filter(|&index| cases[index].form == form).collect();

@@ -1,4 +1,4 @@
-//! Random numbers of many kinds, the same on every machine and each time.
+//! Random numbers of many kinds, reproducible on every machine.
 
 use std::fmt;
 
@@ -6,17 +6,18 @@ use tma_model::mma::{Accumulated, Operand};
 
 use crate::number::{Float, Value, value};
 
-/// Random bits: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators").
+/// A generator of random bits: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
+/// Generators").
 #[derive(Clone, Debug)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Those of a seed.
+    /// Creates the generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,55 +25,55 @@ impl Draws {
         z ^ (z >> 31)
     }
 
-    /// A number below `count`.
+    /// Returns a number below `count`.
     pub const fn below(&mut self, count: u32) -> u32 {
         (((self.next() >> 32) * count as u64) >> 32) as u32
     }
 
-    /// True once in `count` times.
+    /// Returns true with a probability of 1 in `count`.
     pub const fn once_in(&mut self, count: u32) -> bool {
         self.below(count) == 0
     }
 
-    /// One of a list, which is not empty.
+    /// Returns one element of a list, which must not be empty.
     pub const fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u32) as usize]
     }
 }
 
-/// The elements of operands.
+/// The kind of numbers in operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Numbers near 1, of either sign; integers of every size.
     Near,
     /// Small integers, whose sums are exact.
     Small,
-    /// Exponents up to 12 from that of 1: terms are cut off, but not all.
+    /// Exponents at most 12 away from that of 1: some terms are truncated, but not all.
     Spread,
-    /// Every finite number.
+    /// All finite numbers.
     Wide,
-    /// Powers of two and one and a half of them: ties, and terms at the edge of what is kept.
+    /// Powers of two and 1.5 times these: ties, and terms at the edge of the precision.
     Powers,
-    /// Products that cancel in pairs, but for a unit in the last place now and then.
+    /// Products that cancel in pairs, sometimes except for a unit in the last place.
     Cancelling,
-    /// A subnormal or nearly, B near 1 or subnormal too.
+    /// A that is subnormal or nearly so, with B near 1 or also subnormal.
     Subnormal,
-    /// Near the greatest numbers.
+    /// Numbers close to the largest.
     Huge,
-    /// Zeros of both signs, and few numbers.
+    /// Zeros of both signs, with few other numbers.
     Zeros,
     /// Products that are all negative zeros.
     NegativeZeros,
-    /// Numbers near 1, and now and then an infinity or a NaN with some payload.
+    /// Numbers near 1, and occasionally an infinity or a NaN with any payload.
     Special,
     /// Random bits.
     Bits,
-    /// B picks the elements of A, which are numbered: where each operand lies shows.
+    /// A has numbered elements and B selects them, which reveals the layout of each operand.
     Numbered,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::Near,
         Self::Small,
@@ -114,19 +115,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Which operand an element is of, and its place there: row of A or column of B, and along K; of a
-/// sparse A among those that are there.
+/// The operand and position of an element: row of A or column of B, and index along K. For a sparse
+/// A the index counts the stored elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Whether it is of B.
+    /// Whether the operand is B.
     pub right: bool,
-    /// Row or column.
+    /// Index of the row or column.
     pub line: u32,
-    /// Along K.
+    /// Index along K.
     pub k: u32,
 }
 
-/// An element of an operand.
+/// Draws an element of an operand.
 pub fn element(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> u32 {
     match Float::of(operand) {
         Some(float) => of_float(kind, float, place, draws),
@@ -160,7 +161,7 @@ fn of_integer(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> 
     bits & mask
 }
 
-/// A number with an exponent from `low` to `high` away from that of 1, as far as there are.
+/// Draws a number whose exponent is `low` to `high` away from that of 1, within the format's range.
 fn around(float: Float, low: i32, high: i32, draws: &mut Draws) -> u32 {
     let exponent = low + draws.below((high - low + 1) as u32) as i32 + float.bias();
     let exponent = exponent.clamp(0, float.greatest() as i32 - 1) as u32;
@@ -175,7 +176,7 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
         Kind::Small => float.nearest(f64::from(draws.below(5)) - 2.0),
         Kind::Spread => around(float, -12, 12, draws),
         Kind::Wide => match draws.below(float.greatest() + 1) {
-            // The greatest exponent of e4m3 has a NaN.
+            // The largest exponent of e4m3 includes a NaN.
             top if top == float.top() => float.bits(draws.once_in(2), top, 0),
             exponent => float.bits(draws.once_in(2), exponent, draws.next() as u32),
         },
@@ -190,7 +191,7 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
         Kind::Huge => {
             let exponent = float.greatest() - draws.below(3).min(float.greatest());
             let fraction = if draws.once_in(4) { u32::MAX - 1 } else { draws.next() as u32 & !1 };
-            // Of one column only a sum overflows, not each product.
+            // In odd columns of B only the sum overflows, and not the individual products.
             let small = place.right && place.line % 2 == 1;
             let exponent = if small { float.bias() as u32 } else { exponent };
             float.bits(draws.once_in(2), exponent, fraction)
@@ -212,7 +213,7 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
                 0
             }
         }
-        // Each finite positive number, and a zero of none.
+        // All finite positive numbers, and no zeros.
         Kind::Numbered => {
             let count = float.top() << float.fraction;
             (1 + (place.line * 67 + place.k) % (count - 1)) << float.ignored
@@ -220,7 +221,7 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
     }
 }
 
-/// Numbers of an even k and the next are alike, but those of A have opposite signs.
+/// Draws equal numbers for an even k and the next, but with opposite signs in A.
 fn cancelling(float: Float, place: Place, draws: &mut Draws) -> u32 {
     let pair = u64::from(place.right) << 40 | u64::from(place.line) << 20 | u64::from(place.k / 2);
     let mut alike = Draws::new(pair);
@@ -240,7 +241,7 @@ fn special(float: Float, draws: &mut Draws) -> u32 {
     }
 }
 
-/// An element as a number, which is none if it is infinite.
+/// Returns an element as a number, or NaN if it is not finite.
 pub fn rough(operand: Operand, bits: u32) -> f64 {
     match value(operand, bits) {
         Value::Finite { value, .. } => value,
@@ -248,27 +249,28 @@ pub fn rough(operand: Operand, bits: u32) -> f64 {
     }
 }
 
-/// What C is.
+/// The kind of numbers in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Addend {
     /// Zero.
     Zero,
-    /// Negative zero; of integers -1.
+    /// Negative zero, or -1 for integers.
     NegativeZero,
-    /// About as large as the sums.
+    /// Numbers of the magnitude of the sums.
     Near,
     /// Any finite number.
     Wide,
-    /// Nearly the sum of the products, negative.
+    /// Approximately the negative of the sum of products.
     Opposite,
-    /// Random bits, now and then an infinity or a NaN; of integers near the least and greatest.
+    /// Random bits, occasionally an infinity or a NaN. For integers, numbers near the smallest and
+    /// largest.
     Bits,
-    /// A NaN, which is not to be read: `scale-d` is false in the first instruction.
+    /// A NaN that must not be read: `scale-d` is false in the first instruction.
     Absent,
 }
 
 impl Addend {
-    /// Every one of them.
+    /// All kinds.
     pub const ALL: [Self; 7] =
         [Self::Zero, Self::NegativeZero, Self::Near, Self::Wide, Self::Opposite, Self::Bits, Self::Absent];
 
@@ -291,7 +293,8 @@ impl fmt::Display for Addend {
     }
 }
 
-/// An element of C; `sum` is that of the products of its row and column, of integers cut off.
+/// Draws an element of C. `sum` is the sum of the products of its row and column, truncated for
+/// integers.
 pub fn addend(kind: Addend, d: Accumulated, sum: f64, draws: &mut Draws) -> u32 {
     let Some(float) = Float::of_sum(d) else {
         return match kind {

@@ -1,5 +1,5 @@
-//! Every form of `wgmma.mma_async`, from a list that spells them as the PTX ISA does, and kernels
-//! for the assembler.
+//! All forms of `wgmma.mma_async`, from a list in the syntax of the PTX ISA, and kernels with these
+//! forms for the assembler.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use crate::instruction::{Instruction, Source};
 use crate::kernel::{braces, for_each};
 use crate::list::types;
 
-/// The list.
+/// The list of forms.
 const LIST: &str = include_str!("../forms.txt");
 
-/// How the list names operands: registers of D, A in memory or in registers, B, metadata,
-/// `scale-d`.
+/// Returns the names of the operands in the list: registers of D, A in memory or in registers, B,
+/// metadata, `scale-d`.
 const fn operands(source: Source) -> [&'static str; 5] {
     let a = match source {
         Source::Shared => "a",
@@ -23,7 +23,8 @@ const fn operands(source: Source) -> [&'static str; 5] {
     ["{d}", a, "b", "m", "p"]
 }
 
-/// Each line of the list with its choices taken: some hundred forms each.
+/// Returns the forms of each line of the list, with all of its choices expanded: some hundred per
+/// line.
 pub fn listed() -> Vec<Vec<String>> {
     let lines = LIST.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let (names, forms): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains(" = "));
@@ -31,7 +32,7 @@ pub fn listed() -> Vec<Vec<String>> {
     forms.iter().map(|form| expanded(form, &names)).collect()
 }
 
-/// A line with every choice of its parentheses.
+/// Expands all choices of the parentheses in a line.
 fn expanded(line: &str, names: &HashMap<&str, &str>) -> Vec<String> {
     let parts = line.split_once('(').and_then(|(before, rest)| {
         let (choices, after) = rest.split_once(')')?;
@@ -46,7 +47,7 @@ fn expanded(line: &str, names: &HashMap<&str, &str>) -> Vec<String> {
         .collect()
 }
 
-/// Every instruction that the model has, by its text in the list.
+/// Returns all instructions of the model, indexed by their text in the list.
 pub fn modelled() -> HashMap<String, Instruction> {
     let mut all = HashMap::new();
     for form in types() {
@@ -59,8 +60,9 @@ pub fn modelled() -> HashMap<String, Instruction> {
     all
 }
 
-/// The kernels of a line of the list, as one module: one for each opcode, with all of its operands
-/// at the least width, and elsewhere with one choice of them in turn, or all.
+/// Returns the kernels for a line of the list, as one module. There is a kernel for each opcode. At
+/// the smallest width it has all choices of operands. At other widths it has one of them, in
+/// rotation, unless `with_all`.
 pub fn module(forms: &[String], with_all: bool) -> String {
     let modelled = modelled();
     let mut by_opcode: Vec<Vec<Instruction>> = Vec::new();
@@ -84,8 +86,8 @@ pub fn module(forms: &[String], with_all: bool) -> String {
     text
 }
 
-/// A kernel of instructions on the same accumulators, in one stage. It stores one of them: all
-/// would take the assembler longer than the instructions do.
+/// Returns a kernel that executes instructions on the same accumulators, in one stage. It stores
+/// only one of these: storing all would take the assembler longer than the instructions do.
 fn kernel(number: usize, instructions: &[Instruction]) -> String {
     let registers = instructions[0].form.accumulator_registers();
     let (d, a) = (braces("%c", registers), braces("%a", Form::LEFT_REGISTERS));

@@ -4,46 +4,46 @@ use std::fmt;
 
 use tma_model::mma::{Form, Major, Operand};
 
-/// Where A is.
+/// The location of A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// In shared memory.
+    /// Shared memory.
     Shared,
-    /// In registers.
+    /// Registers.
     Registers,
 }
 
 impl Source {
-    /// Both.
+    /// Both locations.
     pub const ALL: [Self; 2] = [Self::Shared, Self::Registers];
 }
 
-/// A `wgmma.mma_async` with all that its text says.
+/// A `wgmma.mma_async` with all of its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
     /// Types and shape.
     pub form: Form,
-    /// Where A is.
+    /// Location of A.
     pub source: Source,
-    /// Along which dimension A and B are contiguous.
+    /// Contiguous dimensions of A and B.
     pub majors: [Major; 2],
-    /// Whether A, and B, are negated.
+    /// Whether A and B are negated.
     pub negates: [bool; 2],
-    /// Whether sums of integers are clamped.
+    /// Whether integer sums are clamped.
     pub saturates: bool,
-    /// Which threads hold the metadata of a sparse A.
+    /// Selector of the threads that hold the metadata of a sparse A.
     pub selector: u32,
 }
 
 impl Instruction {
-    /// The plainest of a form: K-major, nothing negated.
+    /// Returns the simplest instruction of a form: K-major, without negation.
     pub const fn plain(form: Form, source: Source) -> Self {
         let majors = [Major::K; 2];
         Self { form, source, majors, negates: [false; 2], saturates: false, selector: 0 }
     }
 
-    /// Every instruction of a form that the PTX ISA has.
-    /// Source: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp".
+    /// Returns all instructions of a form in the PTX ISA. Source: PTX ISA, "wgmma.mma_async" and
+    /// "wgmma.mma_async.sp".
     pub fn all(form: Form) -> Vec<Self> {
         let Form { a, sparse, .. } = form;
         let majors: &[Major] = if a.is_transposable() { &[Major::K, Major::Mn] } else { &[Major::K] };
@@ -66,8 +66,9 @@ impl Instruction {
         all
     }
 
-    /// The instruction with these operands: registers of D in braces; descriptor of A or its
-    /// registers in braces; descriptor of B; metadata; the predicate `scale-d`.
+    /// Returns the text of the instruction with these operands: registers of D in braces; the
+    /// descriptor of A, or its registers in braces; the descriptor of B; metadata; the predicate
+    /// `scale-d`.
     pub fn text(&self, [d, a, b, metadata, scale]: [&str; 5]) -> String {
         let Self { form, source, majors, negates, saturates, selector } = *self;
         let sparse = if form.sparse { ".sp" } else { "" };
@@ -92,7 +93,7 @@ impl Instruction {
     }
 }
 
-/// For lists of cases: `m64n8k16.f32.f16.f16 memory·-memory^T`.
+/// Formats the instruction for the names of cases: `m64n8k16.f32.f16.f16 A·-B^T`.
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { form, source, majors, negates, saturates, selector } = self;

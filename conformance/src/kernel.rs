@@ -1,21 +1,21 @@
-//! The kernel that runs cases, a block each.
+//! The kernel that runs cases, one per block.
 //!
-//! A block reads its record, fills shared memory, loads C into registers, and goes through the
-//! steps of its case, with one of the kernel's instructions. Then it stores D. All of it is in
+//! A block reads its record, fills shared memory, and loads C into registers. It executes one of
+//! the kernel's instructions in each step of its case, and then stores D. All data consists of
 //! 32-bit words:
 //!
 //! | record of a block | |
 //! | --- | --- |
-//! | 0, 1 | image of shared memory: where it is in `data`, in 16 bytes; its bytes |
-//! | 2 | which of the kernel's instructions |
-//! | 3, 4 | how many steps; where the first is in `data`, in 16 bytes |
-//! | 5 | where C is in `data`, in 16 bytes |
+//! | 0, 1 | image of shared memory: position in `data`, in units of 16 bytes; size in bytes |
+//! | 2 | index of the instruction in the kernel |
+//! | 3, 4 | number of steps; position of the first in `data`, in units of 16 bytes |
+//! | 5 | position of C in `data`, in units of 16 bytes |
 //!
 //! | step | |
 //! | --- | --- |
 //! | 0–3 | descriptors of A and B |
 //! | 4 | `scale-d` |
-//! | 8–519 | registers of A, of each those of all threads |
+//! | 8–519 | registers of A, each for all threads |
 //! | 520–647 | metadata |
 
 use std::fmt::Write;
@@ -25,27 +25,27 @@ use tma_model::mma::Form;
 use crate::instruction::{Instruction, Source};
 use crate::operand::THREADS;
 
-/// Words of a block's record.
+/// Words in a block's record.
 pub const RECORD: usize = 8;
 
-/// Words of a step, before those of the registers of A, and of all.
+/// Words in a step before the registers of A.
 pub const STEP_HEAD: usize = 8;
-/// As above.
+/// Words in a whole step.
 pub const STEP: usize = STEP_HEAD + 5 * THREADS as usize;
 
-/// The symbol of the kernel.
+/// Name of the kernel's entry point.
 pub const ENTRY: &str = "products";
 
-/// Bytes between one register's words and the next's.
+/// Bytes from one register's words to the next register's.
 const ROW: u32 = 4 * THREADS;
 
-/// Registers in braces: `{%c0, %c1}`.
+/// Formats registers in braces: `{%c0, %c1}`.
 pub(crate) fn braces(prefix: &str, count: u32) -> String {
     let names: Vec<_> = (0..count).map(|i| format!("{prefix}{i}")).collect();
     format!("{{{}}}", names.join(", "))
 }
 
-/// A line for each of the registers, at its offset.
+/// Formats a line for each of the registers, with its offset.
 pub(crate) fn for_each(count: u32, line: impl Fn(u32, u32) -> String) -> String {
     (0..count).fold(String::new(), |mut text, i| {
         // Writing to a string does not fail.
@@ -54,7 +54,7 @@ pub(crate) fn for_each(count: u32, line: impl Fn(u32, u32) -> String) -> String 
     })
 }
 
-/// The text of a kernel with these instructions, all of one family.
+/// Returns the PTX of a kernel with these instructions, all of one family.
 pub fn text(form: Form, instructions: &[Instruction]) -> String {
     let registers = form.accumulator_registers();
     let version = instructions.iter().map(|one| one.form.ptx_version()).max().unwrap_or((8, 0));
@@ -153,7 +153,7 @@ add.u64 %q8, %q8, %q2;
     )
 }
 
-/// An instruction with the synchronisation that it needs.
+/// Returns an instruction with the synchronisation that it needs.
 pub fn stage(instruction: &str) -> String {
     format!(
         "wgmma.fence.sync.aligned;\n{instruction}\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"

@@ -1,7 +1,7 @@
-//! Which elements of shared memory descriptors lead to, asked of the hardware.
+//! Asks the hardware which elements of shared memory a descriptor addresses.
 //!
-//! Shared memory holds numbers, each of which is there once, and the other operand picks: each
-//! element of D is then the number that was read for it.
+//! Shared memory contains distinct numbers, and the other operand selects them, so that each
+//! element of D is the number that was read for it.
 
 use std::fmt;
 
@@ -16,33 +16,34 @@ use crate::list::SWIZZLES;
 use crate::operand::{Matrix, THREADS, result};
 use crate::run::{Outcome, differing};
 
-/// Bytes of shared memory that are numbered, 2 at a time from 1 up: as f16, positive and finite.
+/// Bytes of shared memory that are numbered, in pairs, from 1 up. As f16, all numbers are positive
+/// and finite.
 const NUMBERED: u32 = 0x7bff * 2;
 
-/// Bytes of shared memory, the last of which hold what picks.
+/// Bytes of shared memory. The end holds the selecting operand.
 const BYTES: u32 = 64 << 10;
 
-/// Where that is.
+/// Address of the selecting operand.
 const PICK: u32 = BYTES - 512;
 
-/// Rows of B that a sparse A picks one by one: all of its K.
+/// Rows of B that a sparse A selects one by one: its whole K.
 const PICKED: u32 = 32;
 
-/// Bits of the f16 that is 1.
+/// The bits of 1 in f16.
 const ONE: u32 = 0x3c00;
 
-/// A descriptor of A, or of B of a sparse instruction.
+/// A descriptor to test, of A or of the B of a sparse instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// Whether it is of B.
+    /// Whether it describes B.
     pub right: bool,
-    /// What it is asked about.
+    /// Descriptor under test.
     pub descriptor: Descriptor,
-    /// K-major or not.
+    /// Contiguous dimension of the operand.
     pub major: Major,
 }
 
-/// Every question.
+/// Returns all probes.
 pub fn probes() -> Vec<Probe> {
     let mut all = Vec::new();
     for swizzle in SWIZZLES {
@@ -69,7 +70,7 @@ pub fn probes() -> Vec<Probe> {
     all
 }
 
-/// The descriptor with its fields.
+/// Formats the descriptor and its fields.
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = if self.right { "B" } else { "A" };
@@ -79,7 +80,7 @@ impl fmt::Display for Probe {
 }
 
 impl Probe {
-    /// The answer of a device that reads where the model says.
+    /// Returns the result of a device that reads the addresses in the model.
     pub fn modelled(&self) -> Matrix {
         let rows = if self.right { PICKED } else { ROWS };
         Matrix::new([ROWS, 16], |[row, column]| {
@@ -89,8 +90,8 @@ impl Probe {
         })
     }
 
-    /// Whether the operand starts where the pattern of its swizzle does, but for steps along K, and
-    /// its chunks are different bytes: the simulator finds fault with others.
+    /// Returns whether the operand starts where the pattern of its swizzle does, apart from steps
+    /// along K, and its chunks are distinct. The simulator rejects other operands.
     pub fn is_allowed(&self) -> bool {
         let Form { n, .. } = self.instruction().form;
         let [extent, k] = if self.right { [n, PICKED] } else { [ROWS, 16] };
@@ -131,7 +132,7 @@ impl Probe {
     }
 }
 
-/// A sparse A whose row r is 1 at k = r, as registers and metadata.
+/// Returns a sparse A whose row r is 1 at k = r, as registers and metadata.
 fn picking_rows() -> (Vec<u32>, Vec<u32>) {
     let a = Operand::F16;
     let (mut left, mut metadata) = (vec![0; 4 * THREADS as usize], vec![0; THREADS as usize]);
@@ -154,11 +155,12 @@ fn picking_rows() -> (Vec<u32>, Vec<u32>) {
     (left, metadata)
 }
 
-/// For each probe the number of each element of D: which 2 bytes of shared memory, from 1 up.
+/// Returns the elements of D for each probe. Each is the number, from 1, of the 2 bytes of shared
+/// memory that were read.
 ///
 /// # Errors
 ///
-/// What the device reports.
+/// Errors of the device.
 pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Matrix>> {
     let jobs: Vec<Job> = probes.iter().map(Probe::job).collect();
     let Some(first) = jobs.first() else { return Ok(vec![]) };
@@ -167,7 +169,7 @@ pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Matrix>>
     Ok(registers.iter().map(|registers| numbers(form, registers)).collect())
 }
 
-/// D's elements, which are those of f16, as their bits.
+/// Returns the elements of D, which are values of f16, as bits.
 fn numbers(form: Form, registers: &[u32]) -> Matrix {
     let mut d = result(form, registers);
     for bits in &mut d.bits {
@@ -176,8 +178,8 @@ fn numbers(form: Form, registers: &[u32]) -> Matrix {
     d
 }
 
-/// Asks each device, and hands out each answer, which is to be the model's. A device's errors are
-/// problems of all probes that it was asked.
+/// Runs the probes on each device, and passes on each outcome. The expected result is the model's.
+/// An error of a device is a problem of all probes.
 pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(Outcome)) {
     let taken = |device: &Device| {
         let is_simulated = device.name() == Device::simulator().name();
@@ -195,7 +197,7 @@ pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(Outcome))
     }
     for (index, mut results) in results.into_iter().enumerate() {
         let problem = failure.clone().or_else(|| differing(&results));
-        // What is recorded is a device's.
+        // The results to record are a device's, not the model's.
         if results.len() > 1 {
             results.remove(0);
         }

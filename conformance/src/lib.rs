@@ -1,29 +1,29 @@
-//! What tensor cores compute, instruction by instruction.
+//! Conformance tests of tensor cores, instruction by instruction.
 //!
-//! A [`Case`] is an instruction with its operands: types, shape, layouts, what is negated, and the
-//! kind of numbers that go in. It runs as PTX made here, without the compiler, on a GPU and on the
-//! simulator, which have to agree in every bit, and as [plain Rust](plain) in `f64`, which has to
-//! agree within the bounds of the hardware's arithmetic.
+//! A [`Case`] is an instruction with its operands: types, shape, layouts, negations, and the kind
+//! of numbers that go in. It runs as PTX made here, without the compiler, on a GPU and on the
+//! simulator, which must agree in every bit. It also runs as [plain Rust](plain) in `f64`, which
+//! must agree within the bounds of the hardware's arithmetic.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`instruction`] | instructions as text |
-//! | [`kernel`] | the kernel that runs cases, a block each |
+//! | [`kernel`] | the kernel that runs cases, one per block |
 //! | [`case`] | cases and their names |
-//! | [`list`] | the cases that there are |
-//! | [`forms`] | every form of `wgmma`, for the assembler |
-//! | [`number`] | the elements' types, as bits and as `f64` |
+//! | [`list`] | the lists of cases |
+//! | [`forms`] | all forms of `wgmma`, for the assembler |
+//! | [`number`] | the types of elements, as bits and as `f64` |
 //! | [`draw`] | random numbers of many kinds |
-//! | [`operand`] | matrices, and how they lie in shared memory and registers |
-//! | [`plain`] | the sums in `f64`, with bounds |
-//! | [`batch`] | cases of one kernel, run together |
-//! | [`layout`] | which elements descriptors lead to, asked of the hardware |
-//! | [`metadata`] | what the metadata of a sparse A mean, asked likewise |
-//! | [`warp`] | the same of `mma.sync` |
-//! | [`double`] | the same of its shapes for `f64` |
+//! | [`operand`] | matrices, and their layouts in shared memory and registers |
+//! | [`plain`] | sums in `f64`, with error bounds |
+//! | [`batch`] | several cases in one kernel |
+//! | [`layout`] | the elements that descriptors address, as tested on the hardware |
+//! | [`metadata`] | the meaning of a sparse A's metadata, as tested on the hardware |
+//! | [`warp`] | cases of `mma.sync` |
+//! | [`double`] | cases of `mma.sync` in `f64` |
 //! | `warp_kernel` | the kernel that runs cases of `mma.sync` |
-//! | [`corpus`] | what an H200 gave, kept |
-//! | [`run`] | runs lists of cases, and compares |
+//! | [`corpus`] | the recorded results of an H200 |
+//! | [`run`] | runs lists of cases, and compares results |
 
 pub mod batch;
 pub mod case;

@@ -1,4 +1,4 @@
-//! The cases that there are.
+//! The lists of cases.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -11,14 +11,14 @@ use crate::case::{Case, Family};
 use crate::draw::{Addend, Draws, Kind};
 use crate::instruction::{Instruction, Source};
 
-/// Every swizzle.
+/// All swizzles.
 pub const SWIZZLES: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
 
-/// Kinds that conformance draws from; the others are for [`arithmetic`].
+/// The kinds of numbers that the table draws from. The others are only for [`arithmetic`].
 const KINDS: [Kind; 6] =
     [Kind::Near, Kind::Small, Kind::Spread, Kind::Cancelling, Kind::Numbered, Kind::Special];
 
-/// Every combination of types, dense and sparse, with a width.
+/// Returns all combinations of types, dense and sparse, with the smallest width.
 pub fn types() -> Vec<Form> {
     let mut all = Vec::new();
     for a in Operand::ALL {
@@ -42,7 +42,7 @@ fn majors(form: Form, source: Source) -> Vec<[Major; 2]> {
     all
 }
 
-/// The conformance table.
+/// Returns the conformance table.
 pub fn table() -> Vec<Case> {
     let mut cases = widths();
     cases.extend(layouts());
@@ -50,7 +50,7 @@ pub fn table() -> Vec<Case> {
     cases
 }
 
-/// Every width of every type, with A in memory and in registers; the rest is drawn.
+/// Returns all widths of all types, with A in memory and in registers. The rest is drawn at random.
 fn widths() -> Vec<Case> {
     let mut cases = Vec::new();
     for form in types() {
@@ -74,7 +74,7 @@ fn widths() -> Vec<Case> {
     cases
 }
 
-/// Every layout of A and B, of every type.
+/// Returns all layouts of A and B, for all types.
 fn layouts() -> Vec<Case> {
     let mut cases = Vec::new();
     for form in types() {
@@ -102,7 +102,7 @@ fn layouts() -> Vec<Case> {
     cases
 }
 
-/// Every negation, selector and saturation of every type, with C and without.
+/// Returns all negations, selectors and saturations of all types, with and without C.
 fn modifiers() -> Vec<Case> {
     let mut cases = Vec::new();
     for form in types() {
@@ -120,8 +120,8 @@ fn modifiers() -> Vec<Case> {
     cases
 }
 
-/// The arithmetic of every type: every kind of numbers with every kind of C, in one instruction
-/// and in chains, negated or not.
+/// Returns the arithmetic cases of all types: all kinds of numbers with all kinds of C, in single
+/// instructions and in chains, with and without negation.
 pub fn arithmetic() -> Vec<Case> {
     let mut cases = Vec::new();
     for form in types() {
@@ -144,12 +144,12 @@ pub fn arithmetic() -> Vec<Case> {
     cases
 }
 
-/// How many different ones there are.
+/// Returns the number of distinct elements.
 fn count<T: Hash + Eq>(all: impl Iterator<Item = T>) -> usize {
     all.collect::<HashSet<T>>().len()
 }
 
-/// The table of the book: what is tried of each pair of types.
+/// Returns the book's table of the cases for each combination of types.
 pub fn summary() -> String {
     let (table, arithmetic) = (table(), arithmetic());
     types().iter().fold(String::new(), |mut text, form| {
@@ -177,7 +177,8 @@ pub fn summary() -> String {
     })
 }
 
-/// Cases by the family of their kernel, in order; each with its place in the list.
+/// Groups cases by the family of their kernel, in order. Cases are given by their index in the
+/// list.
 pub fn by_family(cases: &[Case]) -> Vec<(Family, Vec<usize>)> {
     let mut places: HashMap<Family, usize> = HashMap::new();
     let mut families: Vec<(Family, Vec<usize>)> = Vec::new();

@@ -1,7 +1,7 @@
-//! What each metadata of a sparse A means, asked of the hardware.
+//! Asks the hardware what each value of a sparse A's metadata means.
 //!
-//! Of each group the first element that is there is 1, and the second 2; B is the unit matrix, so
-//! that D shows where along K they went.
+//! The first stored element of each group is 1, and the second is 2. B is the unit matrix, so D
+//! shows where along K the elements went.
 
 use tma_model::Swizzle;
 use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, ROWS};
@@ -14,19 +14,19 @@ use crate::instruction::{Instruction, Source};
 use crate::number::Float;
 use crate::operand::{Matrix, THREADS, result};
 
-/// A type and what all four bits of all groups are.
+/// A type of A, and the four bits of metadata for all groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     /// The type of A.
     pub a: Operand,
-    /// The metadata.
+    /// The four bits of metadata.
     pub bits: u32,
 }
 
-/// The types that are asked about: one of each layout of metadata.
+/// The types to test: one for each layout of metadata.
 pub const TYPES: [Operand; 4] = [Operand::F16, Operand::Tf32, Operand::E5m2, Operand::S8];
 
-/// The elements of D's first group of columns in row 0; none if other groups or rows have others.
+/// The elements in the first group of columns of row 0 of D. `None` if other groups or rows differ.
 pub type Answer = Option<Vec<f64>>;
 
 fn form(a: Operand) -> Form {
@@ -34,7 +34,7 @@ fn form(a: Operand) -> Form {
     Form { n: form.k(), ..form }
 }
 
-/// Bits of a small number.
+/// Returns the bits of a small number.
 fn bits(operand: Operand, value: u32) -> u32 {
     Float::of(operand).map_or(value, |float| float.nearest(value.into()))
 }
@@ -51,7 +51,7 @@ impl Question {
             let at = unit.offset([i, i]) as usize;
             image[at..at + width].copy_from_slice(&bits(a, 1).to_le_bytes()[..width]);
         }
-        // Elements alternate within a register, but for tf32, of which each is the first.
+        // The elements of a register alternate, except for tf32, whose only element is the first.
         let word = (0..a.per_register()).fold(0, |word, part| {
             let number = if a == Operand::Tf32 { 1 } else { 1 + part % 2 };
             word | bits(a, number) << (part * a.bits())
@@ -68,18 +68,18 @@ impl Question {
     }
 }
 
-/// Where the elements of each group go.
+/// Returns the positions to which the elements of each group go.
 ///
 /// # Errors
 ///
-/// What the device reports.
+/// Errors of the device.
 pub fn answer(device: &Device, question: Question) -> anyhow::Result<Answer> {
     let form = form(question.a);
     let registers = batch::run(device, Family(Form { sparse: false, ..form }), &[question.job()])?;
     Ok(registers.first().and_then(|registers| first_group(form, &result(form, registers))))
 }
 
-/// An answer as a line of text.
+/// Formats an answer as a line of text.
 pub fn line(Question { a, bits }: Question, answer: &Answer) -> String {
     match answer {
         Some(numbers) => format!("{a} {bits:04b} = {numbers:?}"),

@@ -1,4 +1,4 @@
-//! The elements' types, as bits and as `f64`.
+//! The types of elements, as bits and as `f64`.
 
 use tma_model::mma::{Accumulated, Operand};
 
@@ -9,39 +9,39 @@ pub struct Float {
     pub exponent: u32,
     /// Bits of the fraction.
     pub fraction: u32,
-    /// Bits below the fraction, which are not read.
+    /// Bits below the fraction, which are ignored.
     pub ignored: u32,
-    /// Whether the greatest exponent is that of infinities and NaNs. Otherwise only the greatest
-    /// pattern is a NaN.
+    /// Whether the largest exponent is reserved for infinities and NaNs. Otherwise only the largest
+    /// bit pattern is a NaN.
     pub has_infinity: bool,
 }
 
-/// What an element is.
+/// The value of an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number, and the power of two that its exponent stands for; 0 for zeros.
+    /// A number, and the power of two of its exponent; 0 for zeros.
     #[allow(missing_docs)]
     Finite { value: f64, scale: f64 },
-    /// An infinity, negative or not.
+    /// An infinity, and whether it is negative.
     Infinite(bool),
-    /// No number.
+    /// A NaN.
     Nan,
 }
 
 impl Value {
-    /// An integer, which has no exponent.
+    /// Creates an integer, which has no exponent.
     pub fn integer(value: i64) -> Self {
         Self::Finite { value: value as f64, scale: 1.0 }
     }
 }
 
-/// f32, f16: formats of D, too.
+/// f32, which is also a format of D.
 pub const F32: Float = Float { exponent: 8, fraction: 23, ignored: 0, has_infinity: true };
-/// As above.
+/// f16, which is also a format of D.
 pub const F16: Float = Float { exponent: 5, fraction: 10, ignored: 0, has_infinity: true };
 
 impl Float {
-    /// The format of an operand; none of integers and bits.
+    /// Returns the format of an operand, or `None` for integers and bits.
     pub const fn of(operand: Operand) -> Option<Self> {
         match operand {
             Operand::F16 => Some(F16),
@@ -53,7 +53,7 @@ impl Float {
         }
     }
 
-    /// The format of a D; none of integers.
+    /// Returns the format of D, or `None` for integers.
     pub const fn of_sum(d: Accumulated) -> Option<Self> {
         match d {
             Accumulated::F32 => Some(F32),
@@ -62,29 +62,29 @@ impl Float {
         }
     }
 
-    /// The exponent's bias.
+    /// Returns the exponent's bias.
     pub const fn bias(self) -> i32 {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// The greatest exponent field.
+    /// Returns the largest exponent field.
     pub const fn top(self) -> u32 {
         (1 << self.exponent) - 1
     }
 
-    /// The greatest exponent field that has finite numbers.
+    /// Returns the largest exponent field of finite numbers.
     pub const fn greatest(self) -> u32 {
         if self.has_infinity { self.top() - 1 } else { self.top() }
     }
 
-    /// Bits of these fields.
+    /// Assembles the bits of these fields.
     pub const fn bits(self, negative: bool, exponent: u32, fraction: u32) -> u32 {
         let fraction = fraction & ((1 << self.fraction) - 1);
         let at = self.fraction + self.exponent;
         ((negative as u32) << at | exponent << self.fraction | fraction) << self.ignored
     }
 
-    /// What bits stand for.
+    /// Returns the value of bits.
     pub fn value(self, bits: u32) -> Value {
         let bits = bits >> self.ignored;
         let fraction = bits & ((1 << self.fraction) - 1);
@@ -104,7 +104,7 @@ impl Float {
         Value::Finite { value: if negative { -magnitude } else { magnitude }, scale }
     }
 
-    /// The bits nearest to a number towards zero; beyond the greatest, the greatest.
+    /// Rounds a number towards zero, and saturates at the largest. Returns its bits.
     pub fn nearest(self, value: f64) -> u32 {
         let magnitude = value.abs();
         let least = f64::from(1 - self.bias()).exp2();
@@ -119,7 +119,7 @@ impl Float {
     }
 }
 
-/// What an element of an operand stands for.
+/// Returns the value of an operand's element.
 pub fn value(operand: Operand, bits: u32) -> Value {
     match Float::of(operand) {
         Some(float) => float.value(bits),

@@ -1,4 +1,4 @@
-//! Matrices, and how they lie in shared memory and registers.
+//! Matrices, and their layouts in shared memory and registers.
 
 use tma_model::limits::WARPGROUP_THREADS;
 use tma_model::mma::{Accumulated, Form, MetadataPlace, Operand, OperandTile, Place, ROWS};
@@ -12,25 +12,25 @@ pub const THREADS: u32 = WARPGROUP_THREADS;
 /// A matrix, line by line: rows of A, columns of B, rows of D.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Elements of a line.
+    /// Number of elements of a line.
     pub depth: u32,
     /// All elements.
     pub bits: Vec<u32>,
 }
 
 impl Matrix {
-    /// Of `lines` lines, with each element as `element` says by line and place.
+    /// Creates a matrix of `lines` lines from a function of line and index.
     pub fn new([lines, depth]: [u32; 2], mut element: impl FnMut([u32; 2]) -> u32) -> Self {
         let places = (0..lines).flat_map(|line| (0..depth).map(move |k| [line, k]));
         Self { depth, bits: places.map(&mut element).collect() }
     }
 
-    /// An element.
+    /// Returns an element.
     pub fn at(&self, [line, k]: [u32; 2]) -> u32 {
         self.bits[(line * self.depth + k) as usize]
     }
 
-    /// A line.
+    /// Returns a line.
     pub fn line(&self, line: u32) -> &[u32] {
         &self.bits[(line * self.depth) as usize..][..self.depth as usize]
     }
@@ -39,18 +39,18 @@ impl Matrix {
 /// The matrices of a case, over all steps.
 #[derive(Clone, Debug)]
 pub struct Matrices {
-    /// A: of a sparse one the elements that are there.
+    /// A. Of a sparse one, the stored elements.
     pub a: Matrix,
     /// B.
     pub b: Matrix,
-    /// C, which D holds first.
+    /// C, the initial value of D.
     pub c: Matrix,
-    /// Of a sparse A, four bits for each row and group along K.
+    /// Four bits for each row and group along K, if A is sparse.
     pub metadata: Option<Matrix>,
 }
 
 impl Matrices {
-    /// Those of a case.
+    /// Draws the matrices of a case.
     pub fn new(case: &Case) -> Self {
         let (form, mut draws) = (case.form(), Draws::new(case.seed));
         let Form { d, a, b, n, .. } = form;
@@ -71,7 +71,7 @@ impl Matrices {
         matrices
     }
 
-    /// Along K, the place of an element of a row of A.
+    /// Returns the index along K of a stored element in a row of A.
     pub fn position(&self, form: Form, [row, k]: [u32; 2]) -> u32 {
         let Some(metadata) = &self.metadata else { return k };
         let group = form.a.group();
@@ -80,7 +80,7 @@ impl Matrices {
         k / each * group + form.a.position(bits, k % each).unwrap_or_default()
     }
 
-    /// The sum of the products of a row and a column, roughly.
+    /// Returns the approximate sum of the products of a row and a column.
     fn sum(&self, case: &Case, [row, column]: [u32; 2]) -> f64 {
         let form = case.form();
         let products = (0..).zip(self.a.line(row)).map(|(k, a)| {
@@ -92,11 +92,11 @@ impl Matrices {
         if a == b { sum } else { -sum }
     }
 
-    /// What shared memory holds, and where A and B start there.
+    /// Returns the contents of shared memory, and the offsets of A and B in it.
     pub fn image(&self, case: &Case) -> (Vec<u8>, [u32; 2]) {
         let (left, right) = (case.left(), case.right());
         let left_bytes = left.map_or(0, |tile| tile.bytes().next_multiple_of(ALIGNMENT));
-        // What belongs to no operand is not zero, so that reading it shows.
+        // Bytes outside of the operands are not zero, so that reading them is noticed.
         let mut draws = Draws::new(!case.seed);
         let bytes = (left_bytes + right.bytes()).next_multiple_of(16);
         let mut image: Vec<u8> = (0..bytes).map(|_| draws.next() as u8).collect();
@@ -107,7 +107,7 @@ impl Matrices {
         (image, [0, left_bytes])
     }
 
-    /// The registers of A for a step: of each register those of all threads.
+    /// Returns the registers of A for a step, each for all threads.
     pub fn registers(&self, form: Form, step: u32) -> Vec<u32> {
         let first = step * form.stored_k();
         let places = (0..Form::LEFT_REGISTERS).flat_map(|reg| (0..THREADS).map(move |thread| (reg, thread)));
@@ -121,8 +121,8 @@ impl Matrices {
         places.map(word).collect()
     }
 
-    /// The metadata registers of all threads for a step. Threads that the selector does not name
-    /// hold other bits.
+    /// Returns the metadata registers of all threads for a step. Threads that the selector does not
+    /// select hold other bits.
     pub fn metadata_registers(&self, case: &Case, step: u32) -> Vec<u32> {
         let mut words: Vec<u32> = (0..THREADS).map(|thread| thread.wrapping_mul(0x9e37_79b1)).collect();
         let Some(metadata) = &self.metadata else { return words };
@@ -139,7 +139,7 @@ impl Matrices {
         words
     }
 
-    /// The registers of C, of each those of all threads.
+    /// Returns the registers of C, each for all threads.
     pub fn c_registers(&self, form: Form) -> Vec<u32> {
         let registers = form.accumulator_registers();
         let places = (0..registers).flat_map(|register| (0..THREADS).map(move |thread| (register, thread)));
@@ -152,10 +152,10 @@ impl Matrices {
     }
 }
 
-/// Bytes of which tiles' starts are multiples: those of the widest swizzle's pattern.
+/// Alignment of the tiles, in bytes: the period of the widest swizzle's pattern.
 pub const ALIGNMENT: u32 = 1024;
 
-/// Metadata of a group: two places in ascending order, or one of 32 bits.
+/// Draws the metadata of a group: two indices in ascending order, or one of a 32-bit element.
 fn group(a: Operand, draws: &mut Draws) -> u32 {
     match a {
         Operand::Tf32 => draws.of(&[0b0100, 0b1110]),
@@ -169,7 +169,7 @@ fn group(a: Operand, draws: &mut Draws) -> u32 {
     }
 }
 
-/// Puts the elements of a tile into an image.
+/// Writes the elements of a tile into an image.
 fn put(image: &mut [u8], tile: OperandTile, matrix: &Matrix) {
     let bits = tile.element.bits();
     for (at, element) in (0..).zip(&matrix.bits) {
@@ -183,7 +183,7 @@ fn put(image: &mut [u8], tile: OperandTile, matrix: &Matrix) {
     }
 }
 
-/// D as a matrix, of the registers of all threads.
+/// Assembles D from the registers of all threads.
 pub fn result(form: Form, registers: &[u32]) -> Matrix {
     Matrix::new([ROWS, form.n], |place| {
         let Place { thread, register, part } = form.d.place(place);

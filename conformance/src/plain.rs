@@ -1,7 +1,7 @@
-//! The sums of a case in `f64`, with bounds on what the hardware may lose.
+//! The sums of a case in `f64`, with bounds on the precision that the hardware may lose.
 //!
-//! A tensor core truncates each product, and C, relative to the greatest of them, and then the sum
-//! (`TERM_BITS`, `SUM_BITS`). Nothing else about its arithmetic is taken from the simulator.
+//! A tensor core truncates each product, and C, relative to the largest of them, and then truncates
+//! the sum (`precision`). Nothing else about its arithmetic is taken from the simulator.
 
 use tma_model::mma::{Accumulated, Form, Operand, ROWS};
 
@@ -9,23 +9,24 @@ use crate::case::Case;
 use crate::number::{Float, Value, value};
 use crate::operand::{Matrices, Matrix};
 
-/// What an element of D has to be.
+/// The expected value of an element of D.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
-    /// These bits.
+    /// Exactly these bits.
     Exactly(u32),
-    /// A number no further than `error` from `value`.
+    /// A number at most `error` away from `value`.
     #[allow(missing_docs)]
     Near { value: f64, error: f64 },
-    /// An infinity, negative or not.
+    /// An infinity, and whether it is negative.
     Infinite(bool),
-    /// No number.
+    /// A NaN.
     Nan,
-    /// Whether it overflows cannot be told.
+    /// Any value: the bounds do not determine whether it overflows.
     Unknown,
 }
 
-/// Fraction bits that a term keeps below the greatest exponent, and that a sum in f32 has.
+/// Returns the fraction bits that a term keeps below the largest exponent, and those of a sum in
+/// f32.
 const fn precision(a: Operand) -> (i32, i32) {
     match a {
         Operand::E4m3 | Operand::E5m2 => (13, 13),
@@ -33,12 +34,12 @@ const fn precision(a: Operand) -> (i32, i32) {
     }
 }
 
-/// An operand's elements as values.
+/// Returns the values of an operand's elements.
 fn values(operand: Operand, matrix: &Matrix) -> Vec<Value> {
     matrix.bits.iter().map(|bits| value(operand, *bits)).collect()
 }
 
-/// What each element of D has to be.
+/// Returns the expected value of each element of D.
 pub fn wanted(case: &Case, matrices: &Matrices) -> Vec<Wanted> {
     let form = case.form();
     let (a, b) = (values(form.a, &matrices.a), values(form.b, &matrices.b));
@@ -61,7 +62,7 @@ pub fn wanted(case: &Case, matrices: &Matrices) -> Vec<Wanted> {
     all
 }
 
-/// Whether D starts from C, for the first step.
+/// Returns whether D starts from C in the first step.
 fn starts_from_c(case: &Case) -> bool {
     case.addend != crate::draw::Addend::Absent
 }
@@ -99,7 +100,7 @@ fn float(case: &Case, pairs: &[(Value, Value)], c: u32) -> Wanted {
     sum
 }
 
-/// One instruction.
+/// Applies one instruction.
 fn add(form: Form, format: Float, pairs: &[(Value, Value)], c: Wanted, negates: bool) -> Wanted {
     let (mut total, mut scale, mut magnitude) = (0.0, 0.0_f64, 0.0);
     let mut infinities = [false; 2];
@@ -131,7 +132,7 @@ fn add(form: Form, format: Float, pairs: &[(Value, Value)], c: Wanted, negates: 
         Wanted::Near { value, error } => {
             total += value;
             magnitude += value.abs();
-            // A subnormal has the least exponent.
+            // A subnormal has the smallest exponent.
             let least = if value.abs() + error > 0.0 { f64::from(1 - format.bias()).exp2() } else { 0.0 };
             scale = scale.max(value.abs() + error).max(least);
             error
@@ -152,7 +153,7 @@ fn add(form: Form, format: Float, pairs: &[(Value, Value)], c: Wanted, negates: 
     if total.abs() - error >= most {
         return Wanted::Infinite(total < 0.0);
     }
-    // From half a unit before the greatest exponent's end f16 rounds to an infinity.
+    // From half a unit below the end of the largest exponent, f16 rounds to infinity.
     if total.abs() + error >= most * (1.0 - 1.0 / 2048.0) {
         return Wanted::Unknown;
     }
@@ -168,7 +169,7 @@ fn is_negative(value: Value) -> bool {
 }
 
 impl Wanted {
-    /// Whether an element of D is as wanted.
+    /// Returns whether an element of D has the expected value.
     pub fn is_met(self, d: Accumulated, bits: u32) -> bool {
         let found = Float::of_sum(d).map(|format| format.value(bits));
         match self {

@@ -1,4 +1,4 @@
-//! Runs lists of cases, and compares.
+//! Runs lists of cases, and compares the results.
 
 use std::fmt::Write;
 
@@ -10,19 +10,19 @@ use crate::list::by_family;
 use crate::operand::{Matrices, Matrix};
 use crate::plain::wanted;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its place in the list.
+    /// Index of the case in the list.
     pub index: usize,
-    /// D of each device; none if one of them failed.
+    /// D of each device. Empty if a device failed.
     pub results: Vec<Matrix>,
-    /// What is wrong with it.
+    /// Description of the problem, if there is one.
     pub problem: Option<String>,
 }
 
-/// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
-/// all cases that were run with the one at fault.
+/// Runs cases on each device, and passes on each outcome as it is available. An error of a device
+/// is a problem of all cases in the same launch.
 pub fn each(devices: &[Device], cases: &[Case], take: &mut dyn FnMut(Outcome)) {
     for (family, indices) in by_family(cases) {
         let batch: Vec<_> =
@@ -36,8 +36,8 @@ pub fn each(devices: &[Device], cases: &[Case], take: &mut dyn FnMut(Outcome)) {
     }
 }
 
-/// Runs cases in one launch on each device, which gives D of each. Devices have to agree, and
-/// `problem` says what is wrong with a result beyond that.
+/// Runs cases in one launch on each device. `run` returns the D of each case. Devices must agree,
+/// and `problem` describes any other problem of a result.
 pub(crate) fn each_of(
     devices: &[Device],
     indices: &[usize],
@@ -63,7 +63,7 @@ pub(crate) fn each_of(
     }
 }
 
-/// The first element of a case's result that plain Rust does not allow.
+/// Describes the first element of a case's result that plain Rust does not allow.
 fn unlike_plain(case: &Case, matrices: &Matrices, first: &Matrix) -> Option<String> {
     let wanted = wanted(case, matrices);
     let wrong: Vec<usize> =
@@ -81,7 +81,7 @@ fn unlike_plain(case: &Case, matrices: &Matrices, first: &Matrix) -> Option<Stri
     Some(text)
 }
 
-/// The first element in which devices' results differ.
+/// Describes the first element in which the results of the devices differ.
 pub(crate) fn differing(results: &[Matrix]) -> Option<String> {
     let (first, others) = results.split_first()?;
     others.iter().find_map(|other| {

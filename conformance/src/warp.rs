@@ -1,6 +1,6 @@
-//! The products of a warp: `mma.sync`.
+//! The matrix instructions of a warp: `mma.sync`.
 //!
-//! A case is a warp that multiplies fragments, which hold numbers of the same kinds as those of
+//! In each case a warp multiplies fragments, which hold the same kinds of numbers as those of
 //! `wgmma`. Source: PTX ISA, "Matrix Fragments for mma.m16n8k*".
 
 use std::fmt;
@@ -17,18 +17,18 @@ use crate::warp_kernel::WarpKernel;
 /// Threads of a warp.
 const LANES: u32 = WARP_THREADS;
 
-/// An `mma.sync` with all that its text says.
+/// An `mma.sync` with all of its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Warp {
-    /// Types and depth.
+    /// Types and K.
     pub form: WarpForm,
-    /// Whether sums of integers are clamped.
+    /// Whether integer sums are clamped.
     pub saturates: bool,
-    /// Single bits: whether they are combined by exclusive or.
+    /// Whether single bits are combined by exclusive or.
     pub differs: bool,
 }
 
-/// Every one of them with A dense.
+/// Returns all instructions with a dense A.
 pub fn all() -> Vec<Warp> {
     let mut all = Vec::new();
     for a in Operand::ALL {
@@ -51,7 +51,7 @@ pub fn all() -> Vec<Warp> {
     all
 }
 
-/// `m16n8k16.f32.bf16.bf16.f32`, as PTX has it.
+/// Formats the instruction as in PTX: `m16n8k16.row.col.f32.bf16.bf16.f32`.
 impl fmt::Display for Warp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { form, saturates, differs } = self;
@@ -67,7 +67,7 @@ impl fmt::Display for Warp {
 }
 
 impl Warp {
-    /// The PTX of the kernel that multiplies, a warp for each block.
+    /// Returns the PTX of the kernel under test. Each block is one warp.
     pub fn text(self) -> String {
         self.kernel().text()
     }
@@ -82,16 +82,16 @@ impl Warp {
     }
 }
 
-/// Numbers that go into an instruction.
+/// The inputs of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpCase {
-    /// The instruction.
+    /// Instruction to execute.
     pub warp: Warp,
-    /// What A and B hold.
+    /// Kind of numbers in A and B.
     pub kind: Kind,
-    /// What C is, which is always added.
+    /// Kind of numbers in C, which is always added.
     pub addend: Addend,
-    /// The random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for WarpCase {
     }
 }
 
-/// Every kind of numbers with every C, for each instruction.
+/// Returns the cases: every kind of numbers with every C, for each instruction.
 pub fn cases() -> Vec<WarpCase> {
     let mut cases = Vec::new();
     for warp in all() {
@@ -127,7 +127,7 @@ pub struct WarpMatrices {
 }
 
 impl WarpMatrices {
-    /// Those of a case.
+    /// Draws the matrices of a case.
     pub fn new(case: &WarpCase) -> Self {
         let WarpCase { warp, kind, addend, seed } = *case;
         let WarpForm { d, a, b, k } = warp.form;
@@ -146,7 +146,7 @@ impl WarpMatrices {
         Self { a: left, b: right, c }
     }
 
-    /// The registers of A, B and C, of each those of all lanes.
+    /// Returns the registers of A, B and C, each for all lanes.
     fn words(&self, form: WarpForm) -> Vec<u32> {
         let WarpForm { d, a, b, .. } = form;
         let [left, right, sum] = form.registers();
@@ -161,7 +161,7 @@ impl WarpMatrices {
     }
 }
 
-/// A number of registers with so many elements of so many bits, of each those of all lanes.
+/// Returns `registers` registers of `per` elements with `bits` bits, each register for all lanes.
 fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(Place) -> u32) -> Vec<u32> {
     let words = (0..registers).flat_map(|register| (0..LANES).map(move |thread| (register, thread)));
     let part = |register, thread, part| element(Place { thread, register, part }) << (part * bits);
@@ -170,11 +170,11 @@ fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(Place) -> u32) ->
     words.map(word).collect()
 }
 
-/// Runs cases of one instruction, and returns D of each, by rows.
+/// Runs cases of one instruction, and returns the D of each, by rows.
 ///
 /// # Errors
 ///
-/// What the device reports.
+/// Errors of the device.
 pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::Result<Vec<Matrix>> {
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(warp.form)).collect();
     let d = warp.form.d;
@@ -188,8 +188,8 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
     Ok(warp.kernel().run(device, &data, cases.len())?.iter().map(matrix).collect())
 }
 
-/// Runs cases on each device, and hands out each as it is done. A device's errors are problems of
-/// all cases of their instruction.
+/// Runs cases on each device, and passes on each outcome as it is available. An error of a device
+/// is a problem of all cases with that instruction.
 pub fn each(devices: &[Device], cases: &[WarpCase], take: &mut dyn FnMut(Outcome)) {
     for warp in all() {
         let indices: Vec<_> = (0..cases.len()).filter(|&index| cases[index].warp == warp).collect();

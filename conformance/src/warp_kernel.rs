@@ -1,5 +1,5 @@
-//! The kernel that runs cases of `mma.sync`: each warp is a block, which reads the registers of its
-//! fragments and writes those of D.
+//! The kernel that runs cases of `mma.sync`. Each block is one warp, which reads the registers of
+//! its fragments and writes those of D.
 
 use std::fmt::Write;
 
@@ -10,27 +10,27 @@ use tma_runtime::{Device, DeviceTensor};
 
 use crate::batch::words;
 
-/// The symbol of the kernel.
+/// Name of the kernel's entry point.
 const ENTRY: &str = "warp_products";
 
-/// The registers of all blocks' fragments, and of all D.
+/// The kernel's parameters: the registers of all blocks' fragments, and those of all D.
 static PARAMS: [ParamSpec; 2] = [words("data", false), words("out", true)];
 
-/// An `mma.sync` with all that its kernel depends on.
+/// An `mma.sync` with everything that its kernel depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct WarpKernel {
-    /// What stands behind `mma.sync.aligned.`.
+    /// Text after `mma.sync.aligned.`.
     pub(crate) instruction: String,
-    /// Registers of A, B and C.
+    /// Number of registers of A, B and C.
     pub(crate) registers: [u32; 3],
-    /// Words of 32 bits in each: one, or the two of an `f64`.
+    /// 32-bit words in each register: one, or two for an `f64`.
     pub(crate) words: u32,
-    /// The least version of PTX.
+    /// Minimum version of PTX.
     pub(crate) version: (u32, u32),
 }
 
 impl WarpKernel {
-    /// Its PTX.
+    /// Returns the PTX of the kernel.
     pub(crate) fn text(&self) -> String {
         let Self { instruction, registers, words, version } = self;
         let [a, b, c] = *registers;
@@ -67,13 +67,13 @@ impl WarpKernel {
         )
     }
 
-    /// Runs a block for each case, whose fragments are one after the other in `data`, and returns
-    /// the registers of D of each: of the first register those of all lanes, of an `f64` the low
-    /// word first.
+    /// Runs one block for each case, whose fragments follow one another in `data`. Returns the
+    /// registers of D of each: the first register for all lanes, then the next. An `f64` has its
+    /// low word first.
     ///
     /// # Errors
     ///
-    /// What the device reports.
+    /// Errors of the device.
     pub(crate) fn run(&self, device: &Device, data: &[u32], cases: usize) -> anyhow::Result<Vec<Vec<u32>>> {
         let each = (self.words * self.registers[2] * WARP_THREADS) as usize;
         let data = device.tensor(data, [data.len()])?;
@@ -83,7 +83,7 @@ impl WarpKernel {
         Ok(out.to_vec()?.chunks(each).map(<[u32]>::to_vec).collect())
     }
 
-    /// The kernel as the runtime takes it. It is kept until the program ends.
+    /// Returns the kernel in the form that the runtime expects. It is leaked.
     fn specification(&self) -> &'static KernelSpec {
         let parts = KernelParts {
             name: ENTRY,

@@ -1,8 +1,8 @@
-//! NVIDIA's own assembler on every form of `wgmma`, and of `mma.sync` with a dense A: accepted
-//! without a note on what it changes, without spills and without local memory.
+//! Runs NVIDIA's own assembler on all forms of `wgmma`, and of `mma.sync` with a dense A. It must
+//! accept them without a note about changes, without spills and without local memory.
 //!
-//! `TMA_FORMS=all` takes every choice of immediates at every width; without it each is taken at the
-//! least width, and one in turn at the others.
+//! `TMA_FORMS=all` tests every choice of immediates at every width. Without it, every choice is
+//! tested at the smallest width, and one of them, in rotation, at the others.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use tma_model::mma::DoubleForm;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
 
-/// The assembler that `TMA_PTXAS` names, or the one that the set-up has fetched.
+/// The assembler that `TMA_PTXAS` names, or the one that the setup has fetched.
 static ASSEMBLER: LazyLock<PathBuf> = LazyLock::new(|| {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
     let found = PTXAS.require(&tools, "cargo xtask setup");
     found.unwrap_or_else(|error| panic!("{error}")).path
 });
 
-/// What the assembler has against a module.
+/// Returns the assembler's objections to a module.
 fn judge(name: &str, text: &str) -> Option<String> {
     let all = text.matches(".entry").count();
     match ptxas::judge(&ASSEMBLER, "sm_90a", text) {
@@ -30,7 +30,7 @@ fn judge(name: &str, text: &str) -> Option<String> {
     }
 }
 
-/// The lines of the list that are of this kind, each as a module.
+/// Assembles the lines of the list that are sparse or dense, each as a module.
 fn assembles(sparse: bool) {
     let with_all = env::var_os("TMA_FORMS").is_some_and(|value| value == "all");
     let lines = forms::listed().into_iter().enumerate();
@@ -65,7 +65,7 @@ fn every_product_of_a_warp_is_assembled_as_it_is() {
     assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// That the judgement can fail: a mistake, a stack frame, and what is serialised are each seen.
+/// The judgement can fail: it detects a mistake, a stack frame, and serialisation.
 #[test]
 fn sees_what_is_wrong() {
     let lines = forms::listed();

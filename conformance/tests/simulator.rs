@@ -1,5 +1,5 @@
-//! Cases of all lists on the simulator, against what an H200 gave and against plain Rust; and what
-//! the hardware was asked, where the simulator has to know the answers.
+//! Runs cases of all lists on the simulator, and compares them with the results of an H200 and of
+//! plain Rust. Also tests the facts about the hardware that the simulator has to know.
 
 use tma_conformance::corpus::{List, METADATA};
 use tma_conformance::layout;
@@ -9,7 +9,7 @@ use tma_runtime::Device;
 
 type Take<'t> = &'t mut dyn FnMut(Outcome);
 
-/// Runs every so manyth case of a list.
+/// Runs every `step`th case of a list.
 #[track_caller]
 fn replay<C: ToString + Copy>(
     list: List,
@@ -52,7 +52,7 @@ fn products_of_doubles_are_those_of_an_h200() {
     replay(List::Doubles, &double::cases(), 1, double::each);
 }
 
-/// All of them as the model has it, and those that no rule forbids on the simulator.
+/// The model covers all probes, and the simulator those that no rule forbids.
 #[test]
 fn descriptors_lead_where_an_h200_was_led() {
     let probes = layout::probes();

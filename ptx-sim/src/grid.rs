@@ -1,4 +1,4 @@
-//! All clusters of a launch on the host's threads, and their outcomes as one report.
+//! Runs all clusters of a launch on threads of the host, and merges their outcomes into one report.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -14,19 +14,21 @@ use crate::profile::Profile;
 use crate::report::Finding;
 use crate::residents::Residents;
 
-/// The most threads of the host that a launch can ask for.
+/// The most host threads that a launch can ask for.
 const MOST_HOST_THREADS: usize = 256;
-/// The most blocks of a launch that is not cooperative that run in turns: fewer than a GPU has
-/// multiprocessors, so that there is room for them whatever they use. They all take memory.
+/// The most blocks that run interleaved in a launch that is not cooperative. This is fewer than the
+/// multiprocessors of a GPU, so that they always fit, whatever resources they use. Each takes
+/// memory of the host.
 const MOST_BLOCKS: u32 = 32;
-/// Another sequence of the seed's numbers than that of the turns.
+/// Separates the choice of the number of clusters from the other sequences of the seed.
 const RESIDENTS: u64 = 0x6a09_e667_f3bc_c909;
 
-/// Runs all clusters: each to its end, or several of them in turns.
+/// Runs all clusters: each to its end, or several of them interleaved.
 pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
     let places = ClusterGrid { per_axis, cluster: config.cluster };
-    // The accesses of all clusters are kept together where some of them may order others.
+    // If some clusters may order the accesses of others, all accesses are recorded in one
+    // structure.
     let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine)));
     let machine = &MachineConfig { grid, ..machine.clone() };
     let clusters = Clusters { machine, config, places };
@@ -36,10 +38,12 @@ pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &Launc
     }
 }
 
-/// How many clusters run in turns; none where each runs to its end before the next, or at the same
-/// time as others that see nothing of it. All do of a cooperative launch. Of another whose clusters
-/// see each other's accesses, every other seed picks a number: with one at a time a wait for a
-/// later block is found for certain, and with several what depends on the order of blocks.
+/// Returns how many clusters run interleaved, or `None` if they need no interleaving: each runs to
+/// its end before the next, or at the same time as others that cannot observe it.
+///
+/// A cooperative launch interleaves all of its clusters. In other launches whose clusters observe
+/// each other's accesses, odd seeds pick a number. Running one cluster at a time is certain to find
+/// a wait for a later block. Running several finds errors that depend on the order of blocks.
 fn residents(context: &Context<'_>, config: &LaunchConfig, count: u64) -> Option<u64> {
     if config.cooperative {
         return Some(count);
@@ -63,7 +67,7 @@ impl Clusters<'_> {
         self.places.count()
     }
 
-    /// The machine of cluster `index`, which has a sequence of choices of its own.
+    /// Returns the machine of cluster `index`, whose random choices form a sequence of their own.
     fn machine(&self, index: u64) -> MachineConfig {
         let (blocks, cluster) = (self.places.blocks(index), index as u32);
         let seed = self.config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
@@ -71,8 +75,8 @@ impl Clusters<'_> {
     }
 }
 
-/// All clusters, the first ones first. When one cannot go on, those after it are not reported, so
-/// that the report is the same however many threads the host has.
+/// Runs all clusters in order. Once a cluster has been stopped, those after it are not reported, so
+/// that the report does not depend on the number of host threads.
 fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let (config, count) = (clusters.config, clusters.count());
     let threads = host_threads(context, config).min(usize::try_from(count).unwrap_or(usize::MAX));
@@ -80,7 +84,7 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let sum = Mutex::new(Sum::new(config.trace_events));
     let work = || {
         while let Some(index) = residents.begin(count) {
-            // None if one before it could not go on, and then there is none for those after it.
+            // An earlier cluster was stopped. The later ones are then skipped too.
             let Some(events) = locked(&sum).room(index) else { continue };
             let events = (config.trace_events > 0).then_some(events);
             let machine = clusters.machine(index);
@@ -97,9 +101,9 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
 }
 
-/// Clusters in turns, which the seed picks, so that they can wait for each other: `several` at a
-/// time, and when one ends the next begins. When one cannot go on, the others are stopped where
-/// they are.
+/// Interleaves clusters in an order that the seed picks, so that they can wait for each other.
+/// `several` are live at a time, and when one ends the next begins. If one is stopped, all others
+/// are abandoned.
 fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Report {
     let config = clusters.config;
     let mut sum = Sum::new(config.trace_events);
@@ -137,7 +141,8 @@ fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Rep
                 running.extend(waiting.next());
             }
             Err(stop) => {
-                // The findings of those that are stopped with it would only say so.
+                // The abandoned clusters are not reported: their findings would only say that they
+                // were stopped.
                 let Member { index, cluster, .. } = running.swap_remove(place);
                 sum.take_last(vec![(index, cluster.outcome(Err(stop)))]);
                 break;
@@ -147,13 +152,13 @@ fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Rep
     sum.report(context, clusters.count())
 }
 
-/// A cluster that runs in turns with others.
+/// A cluster that is interleaved with others.
 struct Member<'c> {
     index: u64,
     cluster: Cluster<'c>,
-    /// The changes of all clusters when it last began to look.
+    /// The total of changes by all clusters when this one last began to poll.
     looked: u64,
-    /// Whether it waits in loops.
+    /// Whether the cluster polls in a loop.
     polls: bool,
 }
 
@@ -164,7 +169,7 @@ impl Member<'_> {
     }
 }
 
-/// On how many threads of the host clusters run that may run one after the other.
+/// Returns the number of host threads for clusters that may run one after the other.
 fn host_threads(context: &Context<'_>, config: &LaunchConfig) -> usize {
     match config.host_threads {
         0 if context.program.shares_memory() => 1,
@@ -177,9 +182,8 @@ fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
     sum.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The report as far as all clusters before `next` have ended. Outcomes are taken in their order,
-/// whichever ends first, and as soon as may be: a grid has more clusters than there is room for
-/// outcomes.
+/// The report over all clusters before `next`. Outcomes are merged in cluster order, whichever ends
+/// first, and as early as possible: a grid has more clusters than there is room for outcomes.
 struct Sum {
     next: u64,
     early: BTreeMap<u64, Outcome>,
@@ -205,8 +209,8 @@ impl Sum {
         }
     }
 
-    /// How many events of cluster `index` may be kept; none if one before it could not go on, so
-    /// that it is not to run.
+    /// Returns how many events of cluster `index` may be kept, or `None` if an earlier cluster was
+    /// stopped and this one is not to run.
     fn room(&self, index: u64) -> Option<usize> {
         let stopped = self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped);
         (!stopped).then(|| self.trace_events - self.report.trace.events.len())
@@ -223,7 +227,7 @@ impl Sum {
         }
     }
 
-    /// The outcomes after which there is none, with those that ended before.
+    /// Adds the final outcomes, after those of clusters that ended earlier and are still queued.
     fn take_last(&mut self, mut outcomes: Vec<(u64, Outcome)>) {
         outcomes.sort_by_key(|(index, _)| *index);
         let ended = std::mem::take(&mut self.early).into_values();
@@ -253,7 +257,7 @@ impl Sum {
         }
     }
 
-    /// The report of a launch of so many clusters.
+    /// Returns the report of a launch of this many clusters.
     fn report(mut self, context: &Context<'_>, clusters: u64) -> Report {
         if !self.stopped && self.next < clusters {
             let lost = "a launch is at its end, and clusters of it are not";

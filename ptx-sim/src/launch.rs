@@ -1,4 +1,4 @@
-//! Launching a kernel: its arguments, the shape of the grid, what comes of it.
+//! Launching a kernel: its arguments, the shape of the grid, and the report.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,61 +15,67 @@ use crate::report::{Findings, counted};
 use crate::tensor_map::{self, TensorMap};
 use crate::trace::Trace;
 
-/// The most shared memory that a block of a Hopper GPU can have, in bytes. Source: CUDA Programming
+/// The most shared memory that a block can have on a Hopper GPU, in bytes. Source: CUDA Programming
 /// Guide, "Compute Capabilities", maximum amount of shared memory per thread block, 9.0.
 pub const MOST_SHARED_BYTES: u32 = limits::SHARED_BYTES as u32;
 
-/// The multiprocessors of the largest GPU of the Hopper generation. Source: NVIDIA H100 Tensor Core
-/// GPU Architecture, "H100 GPU Architecture In-Depth": the full GH100.
+/// The number of multiprocessors of the largest Hopper GPU. Source: NVIDIA H100 Tensor Core GPU
+/// Architecture, "H100 GPU Architecture In-Depth": the full GH100.
 const MULTIPROCESSORS: u64 = 144;
 
-/// Blocks of the largest cluster that any launch may ask for.
+/// The most blocks that a launch may have in a cluster.
 const CLUSTER_BLOCKS: u64 = limits::cluster_blocks(true) as u64;
 
-/// The shape of a launch, and how it is simulated.
+/// The shape of a launch, and the options of its simulation.
 #[derive(Clone, Debug)]
 pub struct LaunchConfig {
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block along x, y and z; 1024 at most.
+    /// Threads of a block along x, y and z; 1024 at most in total.
     pub block: [u32; 3],
-    /// Blocks of a cluster along x, y and z; the grid's extents are multiples of them.
+    /// Blocks of a cluster along x, y and z. The extents of the grid must be multiples of these.
     pub cluster: [u32; 3],
-    /// Whether all blocks run at once, so that they can wait for each other (CUDA driver API,
-    /// `cuLaunchCooperativeKernel`): no more than the largest GPU holds. Otherwise a cluster may
-    /// end before the next begins, as each does under even seeds.
+    /// Whether all blocks run at once and may wait for each other (CUDA driver API,
+    /// `cuLaunchCooperativeKernel`). Such a grid may not have more blocks than the largest GPU
+    /// holds at a time. Without this a cluster may end before the next one begins; under even seeds
+    /// every cluster does.
     pub cooperative: bool,
-    /// Dynamic shared memory of a block in bytes.
+    /// Dynamic shared memory of a block, in bytes.
     pub dynamic_shared_bytes: u32,
-    /// Decides the order of warps, when copies land, and all else that hardware is free to choose.
+    /// Picks the order of warps, the time at which copies land, and everything else that hardware
+    /// is free to choose.
     pub seed: u64,
-    /// What is checked beyond bounds and alignment.
+    /// The checks beyond those of bounds and alignment.
     pub checks: Checks,
-    /// How many clusters run at a time, 256 at most; a cooperative launch has its own order for all
-    /// of them. 0 means as many as the host has cores. Of a kernel in which that could matter
-    /// ([`Kernel::shares_memory`](crate::Kernel::shares_memory)) it means one, or under odd seeds
-    /// several in turns that the seed picks, so that a launch is the same each time for a seed.
-    /// Another number makes the order of what different clusters do in
-    /// global memory a matter of chance; everything within a cluster stays as the seed has it.
+    /// The number of clusters that run at a time, 256 at most. A cooperative launch ignores it and
+    /// interleaves all its clusters.
+    ///
+    /// 0, the default, means one for each core of the host, unless the number could matter to the
+    /// kernel ([`Kernel::shares_memory`](crate::Kernel::shares_memory)). Such a kernel runs one
+    /// cluster at a time or, under odd seeds, several that the seed interleaves, so that a launch
+    /// is reproducible from its seed.
+    ///
+    /// With a number above 1 the host's scheduler decides the order in which different clusters
+    /// access global memory. Everything within a cluster still depends on the seed alone.
     pub host_threads: usize,
-    /// The most instructions of threads that one cluster may run before it counts as not ending.
-    /// Each instruction of a warp counts as that of its 32 threads, however many take part.
+    /// The most thread instructions that one cluster may run before it is reported as not ending.
+    /// An instruction of a warp counts as 32, however many lanes take part.
     pub instruction_limit: u64,
-    /// The most blocks that a grid may have. Even one that ends at once costs some microseconds, so
-    /// that the greatest grid of a GPU would take hours.
+    /// The most blocks that a grid may have. Even a block that exits at once costs some
+    /// microseconds, so the largest grid of a GPU would take hours.
     pub block_limit: u64,
-    /// Whether instructions and bank conflicts are counted: [`Report::profile`]. A run takes longer
-    /// for it.
+    /// Whether to count instructions and bank conflicts, for [`Report::profile`]. This slows the
+    /// run down.
     pub profile: bool,
-    /// The most events of the timeline that are kept: [`Report::trace`]. None are recorded at 0,
-    /// the default. An event takes about 120 bytes, that of a copy twice as much; what does not fit
-    /// is counted in [`Trace::left_out`].
+    /// The most events that the timeline keeps, for [`Report::trace`]. At 0, the default, none are
+    /// recorded. An event takes about 120 bytes, and that of a copy twice as much.
+    /// [`Trace::left_out`] counts the events beyond this limit.
     pub trace_events: usize,
 }
 
 impl Default for LaunchConfig {
-    /// One thread in one block, with the checks of order, those of global memory for kernels
-    /// whose blocks communicate.
+    /// Returns a launch of one thread in one block. Ordering is checked, in global memory only for
+    /// kernels whose blocks communicate.
     fn default() -> Self {
         LaunchConfig {
             grid: [1; 3],
@@ -88,10 +94,10 @@ impl Default for LaunchConfig {
     }
 }
 
-/// A kernel's argument.
+/// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub enum Arg {
-    /// A parameter's bytes, little-endian.
+    /// The bytes of a parameter, little-endian.
     Bytes(Vec<u8>),
     /// An address in [`GlobalMemory`].
     Address(u64),
@@ -99,46 +105,46 @@ pub enum Arg {
     Map(TensorMap),
 }
 
-/// What a launch gives.
+/// The result of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What is wrong with the kernel; a cluster with a fatal finding was not run to its end.
+    /// The errors found in the kernel. A cluster with a fatal finding was not run to its end.
     pub findings: Findings,
     /// Whether a cluster was stopped before its end. One of the findings says why.
     pub stopped: bool,
-    /// What is no mistake for certain, and does not make a launch fail: copies whose box lies
-    /// wholly outside of the tensor.
+    /// Observations that need not be mistakes and do not make a launch fail: copies whose box lies
+    /// wholly outside the tensor.
     pub notes: Findings,
-    /// What `printf` has printed, cluster by cluster: the last
-    /// [`PRINTED_BYTES`](crate::PRINTED_BYTES) of it.
+    /// The output of `printf`, cluster by cluster: its last [`PRINTED_BYTES`](crate::PRINTED_BYTES)
+    /// bytes.
     pub printed: String,
-    /// The bytes before those, which a GPU's buffer would not have held either.
+    /// The number of bytes printed before those. The buffer of a GPU would have lost them too.
     pub printed_lost: u64,
-    /// Instructions, counted for each thread that took part.
+    /// Executed instructions, counted once for each thread that took part.
     pub thread_instructions: u64,
-    /// Instructions, counted once a warp.
+    /// Executed instructions, counted once for each warp.
     pub warp_instructions: u64,
-    /// What the asynchronous engines have moved.
+    /// Copies and bytes that the asynchronous engines have moved.
     pub counters: Counters,
-    /// Instructions by line and class, and accesses to shared memory; empty unless
+    /// Instructions by line and class, and accesses to shared memory. Empty unless
     /// [`LaunchConfig::profile`] is set.
     pub profile: Profile,
-    /// The timeline; empty unless [`LaunchConfig::trace_events`] is set.
+    /// The timeline. Empty unless [`LaunchConfig::trace_events`] is set.
     pub trace: Trace,
 }
 
-/// Why a launch did not start.
+/// The reason why a launch did not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The module has no kernel of this name.
     NoKernel(String),
-    /// The arguments are not what the kernel takes; says how.
+    /// The arguments do not fit the kernel's parameters, for this reason.
     Arguments(String),
-    /// Grid, block, cluster or shared memory are not possible; says why.
+    /// The grid, block, cluster or shared memory is not possible, for this reason.
     Shape(String),
     /// The grid has more blocks than [`LaunchConfig::block_limit`].
     Blocks {
-        /// Its blocks.
+        /// The number of blocks in the grid.
         found: u64,
         /// The limit.
         limit: u64,
@@ -165,24 +171,24 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a block costs the simulator before its kernel does anything, in microseconds, on one core
-/// of a machine of today.
+/// The cost of a block before its kernel does anything, in microseconds, on one core of a current
+/// machine.
 const MICROSECONDS_PER_BLOCK: u64 = 4;
 
-/// How long so many blocks take at the least.
+/// Returns a lower bound on the time to simulate this many blocks, as text.
 pub fn least_time(blocks: u64) -> String {
     let minutes = blocks.saturating_mul(MICROSECONDS_PER_BLOCK).div_ceil(60_000_000);
     if minutes < 120 { counted(minutes, "minute") } else { counted(minutes / 60, "hour") }
 }
 
-/// Runs a kernel on all blocks of a grid, and gives what was found.
+/// Runs a kernel on all blocks of a grid, and returns the report.
 ///
-/// The module's `.global` and `.const` variables lie in the memory of its first launch, and keep
-/// their values from launch to launch.
+/// The first launch of a module places its `.global` and `.const` variables in `memory`. The
+/// variables keep their values between launches.
 ///
 /// # Errors
 ///
-/// Where the launch is not possible; what goes wrong in the kernel is in the report.
+/// If the launch is not possible. Errors within the kernel are in the report.
 pub fn launch(
     module: &Module,
     memory: &mut GlobalMemory,
@@ -283,8 +289,7 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }
 }
 
-/// How many blocks of so many threads and bytes of shared memory a GPU runs at a time. Threads are
-/// given out in warps.
+/// Returns how many blocks of this size a GPU runs at a time. Threads are allocated in whole warps.
 fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
     let by_threads =
         limits::MULTIPROCESSOR_THREADS / threads.next_multiple_of(u64::from(limits::WARP_THREADS));
@@ -293,7 +298,7 @@ fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
     MULTIPROCESSORS * u64::from(limits::MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
 }
 
-/// The bytes of all parameters.
+/// Returns the bytes of all parameters.
 fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
     if args.len() != program.params.len() {
         let (wanted, given) = (program.params.len(), args.len());

@@ -1,5 +1,5 @@
 //! Runs PTX on the CPU with the semantics of TMA, mbarriers, bulk groups, fences and clusters, and
-//! finds what a GPU shows only as garbage or a hang.
+//! finds the errors that a GPU shows only as garbage or a hang.
 //!
 //! ```
 //! use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
@@ -33,14 +33,14 @@
 //! # Data flow
 //!
 //! `parse` turns PTX text into syntax. `code` links each kernel with the functions that it calls
-//! and decodes it: registers, labels and constants become numbers. `exec` has the warps that run
-//! it, on a [`machine`] with memory, barriers, asynchronous engines, and the order between
-//! accesses. `isa` defines the instructions. A launch can also count ([`profile`]) and keep a
-//! timeline ([`trace`]).
+//! and decodes it: registers, labels and constants become numbers. `exec` runs the decoded program
+//! in warps, on a [`machine`] with memory, barriers, asynchronous engines, and the order between
+//! accesses. `isa` defines the instructions. A launch can also count instructions ([`profile`]) and
+//! record a timeline ([`trace`]).
 //!
-//! Imports follow this order:
+//! The modules may import each other only as follows:
 //!
-//! | module | may import, of these |
+//! | module | may import |
 //! | --- | --- |
 //! | `parse` | none |
 //! | `isa` | none |
@@ -50,12 +50,13 @@
 //!
 //! # What is not simulated
 //!
-//! An instruction or modifier that is not supported is a [`LoadError`] with its line, never
-//! skipped. Not supported are `multimem`, textures and surfaces, video instructions except
-//! `vabsdiff4`, recursion, calls through a register, and `mma.sync` with a sparse A, of 4-bit
-//! integers, or of shapes other than `m16n8k*` (and `m8n8k4` of `f64`).
+//! An instruction or modifier that is not supported is never skipped: loading fails with a
+//! [`LoadError`] that names its line. Not supported are `multimem`, textures and surfaces, video
+//! instructions except `vabsdiff4`, recursion, calls through a register, and `mma.sync` with a
+//! sparse A, of 4-bit integers, or of shapes other than `m16n8k*` (and `m8n8k4` of `f64`).
 
-// The fuzz targets compile some files of `cli` as theirs, so these name the crate from outside.
+// The fuzz targets compile some files of `cli` as their own, so those files name this crate as if
+// from outside.
 #[cfg(feature = "cli")]
 extern crate self as ptx_sim;
 
@@ -86,6 +87,6 @@ pub use report::{Finding, FindingKind, Findings};
 pub use tensor_map::TensorMap;
 pub use trace::Trace;
 
-/// Whether the simulator was compiled with optimisation. Otherwise launches take some twelve times
-/// as long.
+/// Whether the simulator was compiled with optimisation. Without it a launch takes about twelve
+/// times as long.
 pub const IS_OPTIMIZED: bool = !matches!(env!("PTX_SIM_OPT_LEVEL").as_bytes(), b"0");

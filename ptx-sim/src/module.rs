@@ -12,10 +12,10 @@ use crate::parse::syntax::{Initial, Source, Variable, VariableSpace};
 use crate::parse::{self, LoadError};
 use crate::report::Sources;
 
-/// Of each PTX line, the file and line of `.loc`.
+/// The file and line of `.loc`, for each PTX line.
 type Lines = Arc<[Option<(u32, u32)>]>;
 
-/// A PTX module, parsed and decoded: it can be launched any number of times.
+/// A PTX module, parsed and decoded. It can be launched any number of times.
 #[derive(Debug)]
 pub struct Module {
     text: String,
@@ -23,13 +23,13 @@ pub struct Module {
     programs: Vec<Program>,
     globals: Vec<Global>,
     lines: Lines,
-    /// What the comments call places in dynamic shared memory.
+    /// The names that the compiler's comments give to ranges of dynamic shared memory.
     names: Vec<SharedName>,
-    /// The variables' addresses, once there is a memory for them.
+    /// The addresses of the variables, once a launch has placed them in memory.
     placed: Mutex<Option<Arc<[u64]>>>,
 }
 
-/// A variable's bytes, and the addresses among them.
+/// The initial bytes of a variable, and the addresses stored in them.
 #[derive(Debug)]
 struct Global {
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ struct Global {
     constant: bool,
 }
 
-/// At `offset`, the address of variable `variable` plus `plus`.
+/// The address of variable `variable` plus `plus`, stored at `offset`.
 #[derive(Debug)]
 struct AddressAt {
     offset: usize,
@@ -59,29 +59,29 @@ impl Kernel<'_> {
         &self.program.name
     }
 
-    /// Bytes of each parameter.
+    /// The size of each parameter, in bytes.
     pub fn param_bytes(&self) -> Vec<u32> {
         self.program.params.iter().map(|place| place.bytes).collect()
     }
 
-    /// Static shared memory of a block in bytes.
+    /// Static shared memory of a block, in bytes.
     pub fn static_shared_bytes(&self) -> u32 {
         self.program.static_shared_bytes()
     }
 
-    /// `.reqntid`: the only block that it can be launched with.
+    /// `.reqntid`: the only shape of block that the kernel can be launched with.
     pub fn required_threads(&self) -> Option<[u32; 3]> {
         self.program.required_threads
     }
 
-    /// Whether clusters can see in which order they come to global memory: whether it has atomic
-    /// operations, reductions or loads and stores stronger than weak there. What comes out may then
-    /// depend on how many clusters run at a time.
+    /// Whether clusters can observe the order in which they reach global memory: the kernel has
+    /// atomic operations, reductions, or loads and stores stronger than weak there. Its result may
+    /// then depend on how many clusters run at a time.
     pub fn shares_memory(&self) -> bool {
         self.program.shares_memory()
     }
 
-    /// `.reqnctapercluster`: the only cluster that it can be launched with.
+    /// `.reqnctapercluster`: the only shape of cluster that the kernel can be launched with.
     pub fn required_cluster(&self) -> Option<[u32; 3]> {
         self.program.required_cluster
     }
@@ -92,7 +92,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// What is not PTX, or not supported, with its line.
+    /// If the text is not PTX, or uses something that is not supported. The error names the line.
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let source = parse::parse(ptx)?;
         let mut programs = code::link(&source)?;
@@ -118,25 +118,25 @@ impl Module {
         })
     }
 
-    /// The kernel with this symbol.
+    /// Returns the kernel with this symbol.
     pub fn kernel(&self, name: &str) -> Option<Kernel<'_>> {
         self.kernels().find(|kernel| kernel.name() == name)
     }
 
-    /// All kernels, in the order of the text.
+    /// Returns all kernels, in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = Kernel<'_>> {
         self.programs.iter().map(|program| Kernel { program })
     }
 
-    /// What findings are rendered with. `read` gives the text of a source file by its name in the
-    /// PTX, if it is known.
+    /// Returns the sources that findings are rendered with. `read` returns the text of a source
+    /// file from the name that the PTX gives it, if the file is available.
     pub fn sources(&self, read: impl Fn(&str) -> Option<String>) -> Sources<'_> {
         let files = self.files.iter().map(|(number, name)| (*number, name.clone(), read(name))).collect();
         Sources { ptx: &self.text, files }
     }
 
-    /// The bytes of dynamic shared memory in which all variables lie that the compiler's comments
-    /// name; 0 if there are none.
+    /// Returns the size of dynamic shared memory that holds every variable named by the compiler's
+    /// comments, in bytes. 0 if the comments name none.
     pub fn named_shared_bytes(&self) -> u32 {
         self.names.iter().map(|name| name.to).max().unwrap_or(0)
     }
@@ -145,7 +145,7 @@ impl Module {
         Arc::clone(&self.lines)
     }
 
-    /// The variables in shared memory, of which the dynamic part starts at `start`.
+    /// Returns the named variables in shared memory, if its dynamic part starts at `start`.
     pub(crate) fn names(&self, start: u32) -> Arc<[SharedName]> {
         let moved = |name: &SharedName| SharedName {
             from: name.from.saturating_add(start),
@@ -155,7 +155,7 @@ impl Module {
         self.names.iter().map(moved).collect()
     }
 
-    /// The addresses of all variables; the first call puts them into `memory`.
+    /// Returns the addresses of all variables. The first call places them in `memory`.
     pub(crate) fn variables(&self, memory: &mut GlobalMemory) -> Result<Arc<[u64]>, Error> {
         let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(addresses) = placed.as_ref() {
@@ -188,18 +188,19 @@ impl Module {
 }
 
 impl Module {
-    /// Where the `.const` variables are, of the addresses that [`variables`](Self::variables)
-    /// gives.
+    /// Returns the address ranges of the `.const` variables. `addresses` is the result of
+    /// [`variables`](Self::variables).
     pub(crate) fn const_ranges(&self, addresses: &[u64]) -> Vec<Range<u64>> {
         let constants = self.globals.iter().zip(addresses).filter(|(global, _)| global.constant);
         constants.map(|(global, &address)| address..address + global.bytes.len() as u64).collect()
     }
 }
 
-/// The most bytes that a module's variables may have together: the host keeps them twice.
+/// The most bytes that the variables of a module may have together. The host keeps them twice.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A variable; `left` are the bytes that it and those after it may have.
+/// Builds a variable. `left` is the number of bytes that remain for this variable and those after
+/// it.
 fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Result<Global, LoadError> {
     let allocated = matches!(variable.space, VariableSpace::Global | VariableSpace::Const);
     let size = variable.bytes.filter(|_| allocated).unwrap_or(0);

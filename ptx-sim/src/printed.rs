@@ -1,18 +1,17 @@
-//! What a kernel prints, as far as a GPU's buffer would hold it.
+//! The output of a kernel's `printf`, to the extent that a GPU's buffer would hold it.
 
-/// The bytes of a launch's output that are kept: as many as a GPU's buffer for `printf` has unless
-/// the host asks for another size. It is circular, so that later output takes the place of earlier.
-/// Source: CUDA C++ Programming Guide, "Formatted Output", limitations; CUDA driver API,
+/// The size in bytes of a launch's output that is kept: the default size of a GPU's `printf`
+/// buffer. The buffer is circular, so later output overwrites earlier output. Source: CUDA C++
+/// Programming Guide, "Formatted Output", limitations; CUDA driver API,
 /// `CU_LIMIT_PRINTF_FIFO_SIZE`.
 ///
-/// A GPU's buffer holds formats and arguments, and the simulator counts the text that comes of
-/// them.
+/// A GPU's buffer holds formats and arguments. The simulator counts the formatted text instead.
 pub const PRINTED_BYTES: usize = 1 << 20;
 
-/// The last [`PRINTED_BYTES`] of a text, and how much came before them.
+/// The last [`PRINTED_BYTES`] of a text, and the number of bytes before them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printed {
-    /// Up to twice as long, so that it is not moved with each addition.
+    /// Up to twice the limit, so that an addition rarely has to move the text.
     text: String,
     lost: u64,
 }
@@ -25,7 +24,7 @@ impl Printed {
         }
     }
 
-    /// Adds what was printed after this.
+    /// Appends output that was printed after this one.
     pub(crate) fn append(&mut self, later: Self) {
         let (text, lost) = later.finish();
         if lost > 0 {
@@ -35,7 +34,7 @@ impl Printed {
         self.push(&text);
     }
 
-    /// The text, and how many bytes of it are lost.
+    /// Returns the text, and how many bytes before it were lost.
     pub(crate) fn finish(mut self) -> (String, u64) {
         self.cut();
         (self.text, self.lost)

@@ -1,5 +1,5 @@
-//! Counts of what a launch's warps ran: instructions by class, and accesses to shared memory with
-//! their bank conflicts.
+//! Counts of the instructions that the warps of a launch ran, by class, and of accesses to shared
+//! memory with their bank conflicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,12 +42,12 @@ impl fmt::Display for StateSpace {
     }
 }
 
-/// How often instructions were run.
+/// The number of times that instructions were run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Counted once a warp, also where a predicate left no lane.
+    /// Counted once for each warp, even if a predicate left no lane active.
     pub warps: u64,
-    /// Counted for each thread that took part.
+    /// Counted once for each thread that took part.
     pub threads: u64,
 }
 
@@ -62,21 +62,21 @@ impl AddAssign for Executed {
 ///
 /// [`tma_model::banks`] documents the model and its sources.
 ///
-/// `ld`, `st`, `atom` and `red` count, with the bytes that PTX names, which ptxas may join or
-/// split. Not counted: `cp.async`, mbarriers, the asynchronous engines, and shared memory of other
-/// blocks, which comes over another network.
+/// The accesses of `ld`, `st`, `atom` and `red` are counted, with the sizes that the PTX states;
+/// ptxas may join or split them. Not counted are `cp.async`, mbarriers, the asynchronous engines,
+/// and accesses to the shared memory of other blocks, which go over another network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedAccesses {
-    /// Instructions of a warp with at least one lane.
+    /// Instructions of a warp with at least one active lane.
     pub accesses: u64,
-    /// Wavefronts that they need.
+    /// The wavefronts that they need.
     pub wavefronts: u64,
-    /// Wavefronts that they would need if no two words lay in one bank.
+    /// The wavefronts that they would need if no two words lay in the same bank.
     pub ideal: u64,
 }
 
 impl SharedAccesses {
-    /// Wavefronts beyond the ideal.
+    /// Returns the number of wavefronts beyond the ideal.
     pub fn conflicts(&self) -> u64 {
         self.wavefronts.saturating_sub(self.ideal)
     }
@@ -90,27 +90,27 @@ impl AddAssign for SharedAccesses {
     }
 }
 
-/// What was counted of the instructions of one PTX line that are of one class.
+/// The counts of the instructions of one class on one PTX line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCounts {
     /// The line, and the source line that it comes from.
     pub site: Site,
     /// The class.
     pub class: Class,
-    /// How often they were run.
+    /// The number of times that they were run.
     pub executed: Executed,
     /// Their accesses to shared memory.
     pub shared: SharedAccesses,
 }
 
-/// What a launch counted, if [`LaunchConfig::profile`](crate::LaunchConfig::profile) let it.
+/// The counts of a launch, if [`LaunchConfig::profile`](crate::LaunchConfig::profile) was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     lines: Vec<LineCounts>,
 }
 
 impl Profile {
-    /// Instructions that lie on one line of PTX and are of one class are one.
+    /// Merges the counts of instructions of one class on the same PTX line.
     pub(crate) fn new(counts: impl Iterator<Item = LineCounts>) -> Self {
         let mut lines = BTreeMap::new();
         for count in counts {
@@ -122,12 +122,12 @@ impl Profile {
         Self { lines: lines.into_iter().map(line).collect() }
     }
 
-    /// By PTX line, those that were never run too.
+    /// Returns the counts by PTX line, including lines that were never run.
     pub fn lines(&self) -> &[LineCounts] {
         &self.lines
     }
 
-    /// By class; classes that were not run are left out.
+    /// Returns the counts by class. Classes that were not run are left out.
     pub fn by_class(&self) -> BTreeMap<Class, Executed> {
         let mut classes = BTreeMap::new();
         for line in self.lines.iter().filter(|line| line.executed.warps > 0) {
@@ -136,9 +136,9 @@ impl Profile {
         classes
     }
 
-    /// Accesses to shared memory by source line, or by PTX line where the PTX does not say. Of a
-    /// source line, `ptx_line` is the first. In the order of the sources; lines without an access
-    /// are left out.
+    /// Returns the accesses to shared memory by source line, or by PTX line where the PTX names no
+    /// source. For a source line, `ptx_line` is the first of its PTX lines. The result is in the
+    /// order of the sources, without lines that have no access.
     pub fn shared_by_source(&self) -> Vec<(Site, SharedAccesses)> {
         let mut sums: BTreeMap<_, (Site, SharedAccesses)> = BTreeMap::new();
         for line in self.lines.iter().filter(|line| line.shared.accesses > 0) {
@@ -149,7 +149,7 @@ impl Profile {
         sums.into_values().collect()
     }
 
-    /// All accesses to shared memory.
+    /// Returns the sum of all accesses to shared memory.
     pub fn shared(&self) -> SharedAccesses {
         let mut sum = SharedAccesses::default();
         self.lines.iter().for_each(|line| sum += line.shared);

@@ -1,14 +1,16 @@
-//! Clusters that run at a time on threads of the host. They may wait for each other in global
-//! memory, as blocks do that are on a GPU together; one that waits in a loop is at a deadlock when
-//! all that run wait, and have looked again after the last change. Those that have not begun by
-//! then never will: there is no room for them.
+//! Clusters that run at the same time on threads of the host.
+//!
+//! Like blocks that are resident on a GPU together, they may wait for each other in global memory.
+//! A cluster that polls in a loop is deadlocked once all running clusters poll and have looked
+//! again since the last change. Clusters that have not begun by then never will: there is no room
+//! for them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::exec::cluster::{Cluster, Outcome, Turned};
 
-/// How long a cluster that waits in a loop sleeps before it looks again, while others go on.
+/// How long a cluster that polls sleeps before it looks again, while others still run.
 const NAP: Duration = Duration::from_millis(5);
 
 /// The clusters that run.
@@ -22,30 +24,31 @@ pub(crate) struct Residents {
 struct State {
     /// The next cluster to begin.
     next: u64,
-    /// Threads that run clusters, one at a time each.
+    /// Threads that still run clusters. Each runs one cluster at a time.
     threads: usize,
-    /// Those of them of which the cluster waits in loops, and has changed nothing since.
+    /// The number of threads whose cluster polls in loops and has changed nothing since it began
+    /// to.
     polling: usize,
-    /// Those of them of which the cluster has looked since the last news.
+    /// The number of threads whose cluster has looked since the last news.
     settled: usize,
-    /// Counts when clusters end, or wait after they have changed something.
+    /// Incremented when a cluster ends, or polls after it has changed something.
     news: u64,
-    /// Whether all that run wait for ever.
+    /// Whether all running clusters wait for ever.
     deadlock: bool,
 }
 
-/// What is kept of a cluster that runs.
+/// The bookkeeping of one running cluster.
 #[derive(Debug)]
 struct Resident {
     polling: bool,
-    /// Its own changes when it last waited.
+    /// The cluster's own count of changes when it last waited.
     changes: u64,
-    /// The news when it last began to look.
+    /// The value of `State::news` when the cluster last began to look.
     seen: u64,
 }
 
 impl Residents {
-    /// For so many threads.
+    /// Starts with this many host threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self { state: Mutex::new(State { threads, ..State::default() }), news: Condvar::new() }
     }
@@ -54,8 +57,8 @@ impl Residents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the next cluster below `count`; none after a deadlock. A thread that gets none
-    /// is done.
+    /// Returns the number of the next cluster below `count`, or `None` if there is none or after a
+    /// deadlock. A thread that receives `None` is done.
     pub(crate) fn begin(&self, count: u64) -> Option<u64> {
         let mut state = self.state();
         if state.deadlock || state.next >= count {
@@ -67,7 +70,7 @@ impl Residents {
         Some(state.next - 1)
     }
 
-    /// What others may have waited for has happened.
+    /// Announces that something others may wait for has happened.
     fn tell(&self, state: &mut State) {
         state.news += 1;
         state.settled = 0;
@@ -100,8 +103,8 @@ impl Residents {
         cluster.outcome(end)
     }
 
-    /// A cluster waits in loops: sleeps until others may have changed what it reads. False if none
-    /// ever will.
+    /// Called when a cluster polls in loops. Sleeps until others may have changed what the cluster
+    /// reads. Returns false if none ever will.
     fn may_go_on(&self, own: &mut Resident, changes: u64) -> bool {
         let mut state = self.state();
         let missed = state.news != own.seen;
@@ -125,8 +128,8 @@ impl Residents {
                 own.seen = state.news;
                 return !state.deadlock;
             }
-            // If all of them wait, the last to look finds it out; or else some change memory
-            // without a word.
+            // If all threads poll, the last one to look detects the deadlock. Otherwise some
+            // cluster is still running and may change memory without announcing it.
             if state.polling == state.threads {
                 state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;

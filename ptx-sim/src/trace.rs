@@ -1,54 +1,54 @@
-//! The timeline of a launch: what each warp, engine and mbarrier did, from when to when.
+//! The timeline of a launch: the activity of each warp, engine and mbarrier.
 //!
-//! Time is counted in **steps** of the simulator, which are no clock: one step is one instruction
-//! of one warp, and each time that all warps wait and only the engines go on is one more. Warps of
-//! a cluster therefore never run in the same step, and a copy takes as many steps as the seed lets
-//! pass, not as many as its bytes would take on a GPU. Order is what a timeline shows; durations
-//! compare only with those of the same launch. Each cluster counts from 0.
+//! Time is counted in **steps** of the simulator, which are not a clock. One step is one
+//! instruction of one warp, or one round in which all warps wait and only the engines progress.
+//! Warps of a cluster therefore never run in the same step. A copy takes as many steps as the seed
+//! lets pass, not as many as its bytes would take on a GPU. A timeline shows order; durations are
+//! comparable only within one launch. Each cluster counts from 0.
 
 use crate::machine::{CopyKind, Phase, Site};
 
-/// What a launch recorded, if [`LaunchConfig::trace_events`](crate::LaunchConfig::trace_events) let
-/// it.
+/// The events that a launch recorded, if
+/// [`LaunchConfig::trace_events`](crate::LaunchConfig::trace_events) allowed any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Cluster by cluster, in the order in which they ended.
+    /// The events, cluster by cluster in the order in which clusters ended.
     pub events: Vec<Event>,
-    /// How many more there were than the launch was to keep.
+    /// The number of events beyond the limit, which were dropped.
     pub left_out: u64,
 }
 
-/// Something that took time, or an instant.
+/// An interval or an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Index in the grid of the block that it belongs to.
+    /// Index in the grid of the block that the event belongs to.
     pub block: [u32; 3],
-    /// What did it.
+    /// The row of the timeline: the warp, engine or mbarrier.
     pub row: Row,
-    /// The step at which it began.
+    /// The step at which the event began.
     pub begin: u64,
-    /// The step at which it had ended; `begin` for an instant.
+    /// The step at which the event had ended; equal to `begin` for an instant.
     pub end: u64,
-    /// The instruction: what waits, what issued the copy, what started the phase.
+    /// The instruction that waits, issued the copy, or started the phase.
     pub site: Site,
-    /// What it was.
+    /// The kind of event.
     pub what: What,
-    /// Whether it had not ended when the cluster came to its end, or could not go on.
+    /// Whether the event had not ended when the cluster ended or was stopped.
     pub unfinished: bool,
 }
 
-/// What does something in a block.
+/// A row of a block's timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Row {
     /// A warp, by its number in the block.
     Warp(u32),
-    /// Copies that write the block's shared memory, tensor and bulk, from global memory.
+    /// Tensor and bulk copies from global memory into the block's shared memory.
     Loads,
     /// Copies from the block's shared memory to global memory.
     Stores,
     /// Reductions from the block's shared memory into global memory.
     Reductions,
-    /// Copies that write the block's shared memory from that of another block.
+    /// Copies into the block's shared memory from that of another block.
     Across,
     /// Prefetches into the L2 cache that threads of the block asked for.
     Prefetches,
@@ -56,17 +56,17 @@ pub enum Row {
     Mbarrier(u32),
 }
 
-/// What an [`Event`] was.
+/// The kind of an [`Event`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// The warp ran this many instructions, one after the other; the event's site is the first.
+    /// The warp ran this many instructions in a row. The event's site is the first of them.
     Runs(u64),
-    /// Lanes of the warp were at an instruction that may wait, from the first try until they went
-    /// on.
+    /// Lanes of the warp were at an instruction that may wait, from the first attempt until they
+    /// went on.
     Waits {
-        /// What for.
+        /// The subject of the wait.
         what: Awaited,
-        /// The lanes, by mask.
+        /// The lanes, as a mask.
         lanes: u32,
         /// Whether a `try_wait` gave up: its predicate is false.
         timed_out: bool,
@@ -74,16 +74,16 @@ pub enum What {
     /// An instant: lanes of the warp synchronised without waiting (an arrival, a fence, a commit),
     /// or issued a copy.
     Signals {
-        /// The lanes, by mask.
+        /// The lanes, as a mask.
         lanes: u32,
     },
     /// A copy, from its issue until its last piece took effect.
     Copies(Box<Copy>),
-    /// A phase of the mbarrier, by its number from 0; `site` is where the mbarrier was initialised.
+    /// A phase of the mbarrier, numbered from 0. `site` is where the mbarrier was initialised.
     Phase(u32),
 }
 
-/// What an instruction waits for.
+/// The subject of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// A barrier of the block, by its id.
@@ -99,43 +99,44 @@ pub enum Awaited {
         /// The phase.
         phase: Phase,
     },
-    /// The thread's bulk groups but the last `pending`.
+    /// The thread's bulk groups, except the last `pending`.
     BulkGroups {
-        /// How many may be left.
+        /// The number of groups that may be pending.
         pending: u32,
-        /// `.read`: until they are read.
+        /// `.read`: whether to wait only until the groups have been read.
         read: bool,
     },
     /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
     /// copies.
     AsyncGroups(Option<u32>),
-    /// All but the given number of the warpgroup's latest groups of multiplications.
+    /// All but the given number of the warpgroup's latest `wgmma` groups.
     MultiplyGroups(u32),
-    /// As many registers each as `setmaxnreg.inc` asks for.
+    /// This many registers for each thread, as `setmaxnreg.inc` asks for.
     Registers(u32),
-    /// Other lanes of the warp, by mask.
+    /// Other lanes of the warp, as a mask.
     Lanes(u32),
 }
 
-/// A copy as the timeline has it.
+/// A copy on the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
-    /// Of which kind.
+    /// The kind of copy.
     pub kind: CopyKind,
     /// Bytes of the block's shared memory.
     pub bytes: u64,
-    /// Where the box starts in the tensor, innermost first; empty for a bulk copy.
+    /// The coordinates in the tensor at which the box starts, innermost first; empty for a bulk
+    /// copy.
     pub coordinates: Vec<i32>,
-    /// Offset in the block's shared memory; none for a prefetch.
+    /// Offset in the block's shared memory; `None` for a prefetch.
     pub shared: Option<u32>,
-    /// The mbarrier that gets the bytes, by its offset in the block's shared memory.
+    /// The mbarrier that counts the bytes, by its offset in the block's shared memory.
     pub mbarrier: Option<u32>,
-    /// The bulk group of the issuing thread that it is of, from 1.
+    /// The bulk group of the issuing thread that the copy belongs to, from 1.
     pub group: Option<u32>,
-    /// The step at which all of a store's tile had been read.
+    /// The step at which the whole tile of a store had been read.
     pub read: Option<u64>,
-    /// Index in the grid of the block whose thread issued it.
+    /// Index in the grid of the block whose thread issued the copy.
     pub issuing_block: [u32; 3],
-    /// That thread's number in its block.
+    /// Number of that thread in its block.
     pub issuing_thread: u32,
 }

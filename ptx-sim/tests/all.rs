@@ -1,5 +1,5 @@
-//! All tests that need no program of their own, in one: each would take seconds to optimise and
-//! link.
+//! All tests that need no program of their own, in a single one: each program would take seconds to
+//! optimise and link.
 
 mod arithmetic;
 mod book;

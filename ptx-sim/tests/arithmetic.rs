@@ -1,8 +1,8 @@
-//! Instructions against Rust: each one on all triples of edge values and some random ones.
+//! Instructions compared with Rust, on all triples of edge values and some random ones.
 
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 
-/// Values at the edges of all widths, and some in between.
+/// Values at the edges of all widths, and some between.
 const EDGES: [u64; 18] = [
     0,
     1,
@@ -24,10 +24,10 @@ const EDGES: [u64; 18] = [
     0x1234_5678_9abc_def0,
 ];
 
-/// Runs `instruction` for all triples of edges. In it `A`, `B`, `C` and `D` are registers of
-/// `bits`, `W` is one of twice as many (as far as there is one), `X` one of 32 bits that holds the
-/// low bits of the second operand, `Y` of the third, and `P` a predicate that is the lowest bit of
-/// the third.
+/// Runs `instruction` for all triples of edge values. In it `A`, `B`, `C` and `D` are registers of
+/// `bits` bits, `W` is one of twice that width (up to 64), `X` is a 32-bit register with the low
+/// bits of the second operand, `Y` one with those of the third, and `P` is a predicate with the
+/// lowest bit of the third.
 fn check(bits: u32, instruction: &str, wanted: impl Fn(u64, u64, u64) -> u64) {
     let kind = match bits {
         16 => "h",
@@ -166,7 +166,7 @@ fn carries() {
                subc.u32 %l5, %l1, %l3; mov.b64 D, {%l4,%l5}; }",
         |a, b, _| a.wrapping_sub(b),
     );
-    // After a subtraction, additions see the absence of a borrow.
+    // After a subtraction, an addition with carry sees the absence of a borrow.
     check(32, "sub.cc.u32 D, A, B; addc.u32 D, 0, 0;", |a, b, _| u64::from(a >= b));
     check(
         32,

@@ -1,5 +1,5 @@
-//! What `docs/simulator.md`, `docs/debugging.md` and the first page quote of the simulator is what
-//! it says.
+//! Checks that the simulator prints what `docs/simulator.md`, `docs/debugging.md` and the first
+//! page quote.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -13,19 +13,19 @@ fn page() -> String {
     fs::read_to_string(path).expect("the page is there")
 }
 
-/// That the page has a block with just this.
+/// Expects the page to have a block with exactly this text.
 #[track_caller]
 fn expect_quoted(text: &str) {
     assert!(page().contains(&format!("```text\n{text}```\n")), "docs/simulator.md does not quote:\n{text}");
 }
 
-/// From the line that begins the bank conflicts on.
+/// Returns the section on bank conflicts.
 fn conflicts(text: &str) -> &str {
     let start = text.find("shared-memory bank conflicts\n").expect("they are printed");
     text[start..].split_inclusive("all\n").next().unwrap_or_default()
 }
 
-/// The options of `tma_copy` in the page, but for the file that they write.
+/// Returns the options of `tma_copy` in the page, without the file to write.
 fn options() -> String {
     let page = page();
     let command = page.split_once("ptx-sim run target/ptx/tma_copy.ptx ").expect("the page has a command").1;
@@ -69,8 +69,8 @@ fn bank_conflicts_are_those_of_the_page() {
     expect_quoted(&conflicts(&text).replace(&source, "naive.rs"));
 }
 
-/// The kernel of `cuda/tensor.cu` in CUDA C++ that the book's first page shows, as one line of
-/// words.
+/// Returns the text without comments and whitespace, to compare the CUDA C++ kernel on the book's
+/// first page with the one in `cuda/tensor.cu`.
 fn words(text: &str) -> String {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().concat()
@@ -106,7 +106,7 @@ fn the_first_page_shows_a_kernel_of_the_corpus_without_its_fence() {
     );
 }
 
-/// A NumPy file with one number, at a place of its own.
+/// Writes a NumPy file with one number, and returns its path.
 fn number(name: &str, value: u32) -> String {
     let mut header = b"{'descr': '<u4', 'fortran_order': False, 'shape': (1,), }".to_vec();
     header.resize(117, b' ');
@@ -144,7 +144,7 @@ fn the_deadlock_is_reported_and_drawn_as_its_page_says() {
         "docs/debugging.md does not quote:\n{finding}"
     );
 
-    // The drawing: two loads, and four warps that wait until the end.
+    // The drawing shows two loads, and four warps that wait until the end.
     let trace: serde_json::Value =
         serde_json::from_slice(&fs::read(trace).expect("it is written")).expect("it is JSON");
     let events = trace["traceEvents"].as_array().expect("it is a list");

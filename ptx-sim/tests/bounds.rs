@@ -1,13 +1,13 @@
-//! The approximate functions: within the error bounds that the PTX ISA states (9.4, the notes of
-//! each instruction in the chapters 9.7.3, "Floating-Point Instructions", and 9.7.4, "Half
-//! Precision Floating-Point Instructions"), over all exponents and the special operands, against
-//! doubles.
+//! The approximate functions compared with doubles, over all exponents and the special operands.
+//! Their errors must be within the bounds of the PTX ISA (9.4, the notes of each instruction in the
+//! chapters 9.7.3, "Floating-Point Instructions", and 9.7.4, "Half Precision Floating-Point
+//! Instructions").
 
 use half::{bf16, f16};
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 
-/// Runs `instruction` on `%r2` (and `%r3`) into `%r4` for each pair of operands; `%h2` and `%h4`
-/// are their low halves.
+/// Runs `instruction` on `%r2` (and `%r3`) into `%r4` for each pair of operands. `%h2` and `%h4`
+/// are the low halves of `%r2` and `%r4`.
 fn results(instruction: &str, operands: &[(u32, u32)]) -> Vec<u32> {
     let text = format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 at)\n{{\n\
@@ -34,25 +34,25 @@ fn results(instruction: &str, operands: &[(u32, u32)]) -> Vec<u32> {
     bytes.chunks(8).map(|pair| u32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]])).collect()
 }
 
-/// Singles of each exponent and sign, with the least, the greatest and other mantissas; with
-/// infinities and NaN.
+/// Returns singles of each exponent and sign, with the least, the greatest and other mantissas,
+/// including infinities and NaNs.
 fn singles() -> Vec<u32> {
     let mantissas = [0, 1, 0x1234, 0x2_0000, 0x3f_ffff, 0x40_0000, 0x5a_5a5a, 0x7f_fffe, 0x7f_ffff];
     let all = (0..512_u32).flat_map(|top| mantissas.map(|mantissa| top << 23 | mantissa));
-    // Around 1, where logarithms are near zero, and the arguments of exponentials and angles.
+    // Around 1, where logarithms are near zero, and arguments for exponentials and angles.
     all.chain((0..512).map(|i| 0x3f80_0000 - 256 + i))
         .chain((0..2000).map(|i| (i as f32 / 7.0 - 140.0).to_bits()))
         .collect()
 }
 
-/// A stated bound.
+/// A bound that the PTX ISA states.
 #[derive(Clone, Copy)]
 enum Bound {
     Relative(f64),
     Absolute(f64),
-    /// In units of the last place of a single.
+    /// In units in the last place of a single.
     Ulps(f64),
-    /// The same, from the single that is nearest.
+    /// In the same units, relative to the nearest single.
     UlpsOfNearest(f64),
 }
 
@@ -61,15 +61,15 @@ fn ulp(value: f64) -> f64 {
     2_f64.powi(exponent - 23)
 }
 
-/// Compares with `exact`: NaN, infinities and signs of zero are the same, the rest is within
-/// `bound`. Results below the normal numbers of the format, the least of which is `least`, may also
-/// be off by what can be written there, and be zero where flushed.
+/// Compares `found` with `exact`. NaNs, infinities and signs of zero must match, and other results
+/// must be within `bound`. A result below the normal numbers of the format, the least of which is
+/// `least`, may also be off by the spacing of subnormals, or flushed to zero.
 fn judge(what: &str, exact: f64, found: f64, bound: Bound, least: f64) {
     if exact.is_nan() {
         return assert!(found.is_nan(), "{what}: {found} is no NaN");
     }
     if exact == 0.0 || exact.is_infinite() || found.is_infinite() {
-        // Halves, as their least normal number tells, end at 65504.
+        // Halves, recognised by their least normal number, end at 65504.
         let greatest = if least > 1e-10 { 65504.0 } else { 3.38e38 };
         let overflow = found.is_infinite() && exact.abs() > greatest && exact.signum() == found.signum();
         return assert!(overflow || exact.to_bits() == found.to_bits(), "{what}: {found} is not {exact}");
@@ -90,7 +90,7 @@ fn judge(what: &str, exact: f64, found: f64, bound: Bound, least: f64) {
     );
 }
 
-/// A single as a double, subnormal numbers as zeros where `flush`.
+/// Converts a single to a double. Subnormals become zeros if `flush` is set.
 fn value(bits: u32, flush: bool) -> f64 {
     let bits = if flush && bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits };
     f32::from_bits(bits).into()
@@ -134,7 +134,7 @@ fn roots_and_reciprocals() {
 
 #[test]
 fn sines_and_cosines() {
-    // Of the turn around 0, of fifty to both sides, of infinity; of others no bound is stated.
+    // Bounds are stated within one turn to either side of 0, within fifty turns, and at infinity.
     let bound = |turn: f64| {
         move |x: f64| match x.abs() / std::f64::consts::PI {
             ..=2.0 => Some(Bound::Absolute(2_f64.powf(turn))),
@@ -175,8 +175,8 @@ fn quotients() {
                 let (a, b) = (value(*a, flush), value(*b, flush));
                 let exact = a / b;
                 let (large, small) = (2_f64.powi(126), 2_f64.powi(-126));
-                // Quotients by what is larger are zero, or NaN of an infinity; for what is smaller
-                // no bound is stated.
+                // A quotient by a larger divisor is zero, or a NaN if the dividend is infinite. For
+                // a smaller divisor no bound is stated.
                 if name == "div.approx" && b.is_finite() && b != 0.0 && !(small..=large).contains(&b.abs()) {
                     let found = f64::from(f32::from_bits(found));
                     let as_stated = if a.is_finite() { found == 0.0 } else { found.is_nan() };
@@ -192,7 +192,7 @@ fn quotients() {
     }
 }
 
-/// All numbers of 16 bits, in both halves of a register and alone.
+/// Tests all 16-bit numbers, in both halves of a register and alone.
 fn of_halves(name: &str, ty: &str, read: fn(u16) -> f64, exact: fn(f64) -> f64, bound: Bound, least: f64) {
     let all: Vec<(u32, u32)> =
         (0..=u16::MAX).map(|bits| (u32::from(bits) | u32::from(bits) << 16, 0)).collect();

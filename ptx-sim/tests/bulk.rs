@@ -3,15 +3,14 @@
 use crate::pairs::{accepted, block, input, refused};
 use ptx_sim::FindingKind;
 
-/// Threads write 16 bytes each at `dyn`: what `%r10` to `%r13` hold. Then thread 0 goes on, at
-/// `one`.
+/// Threads write 16 bytes each at `dyn`, from `%r10` to `%r13`. Thread 0 then continues alone, up
+/// to `done`.
 const STORED: &str = "shl.b32 %r5, %r1, 4; mov.u32 %r6, dyn; add.u32 %r5, %r5, %r6;\n\
     st.shared.v4.u32 [%r5], {%r10, %r11, %r12, %r13}; fence.proxy.async.shared::cta; bar.sync 0;\n\
     setp.ne.u32 %p1, %r1, 0; @%p1 bra done;\n";
 const DONE: &str = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done:";
 
-/// What a reduction of 16 bytes makes of four words of the input, word by word: `words` are reduced
-/// into them.
+/// Returns the result of reducing `words` into four words of the input, word by word.
 fn reduced(op: &str, words: [u32; 4]) -> [u32; 4] {
     let mut result = [0; 4];
     for (index, place) in result.iter_mut().enumerate() {
@@ -28,7 +27,7 @@ fn reduced(op: &str, words: [u32; 4]) -> [u32; 4] {
     result
 }
 
-/// Both of four words as two of 64 bits.
+/// Joins four words into two of 64 bits.
 fn wide(words: [u32; 4]) -> [u64; 2] {
     [0, 2].map(|i| u64::from(words[i]) | u64::from(words[i + 1]) << 32)
 }
@@ -56,7 +55,7 @@ fn words_are_reduced() {
     assert_eq!(wide(reduced("max.u64", new)), longs(u64::max));
 }
 
-/// As [`reduced`], with what `first` stores in the place of the input.
+/// Returns the result like [`reduced`], with `first` stored in place of the input.
 fn reduced_from(op: &str, first: [u32; 4], words: [u32; 4]) -> [u32; 4] {
     let moved = |[a, b, c, d]: [u32; 4]| {
         format!("mov.u32 %r10, {a}; mov.u32 %r11, {b}; mov.u32 %r12, {c}; mov.u32 %r13, {d};")
@@ -77,9 +76,9 @@ fn reduced_from(op: &str, first: [u32; 4], words: [u32; 4]) -> [u32; 4] {
 fn floats_are_reduced() {
     let bits = |values: [f32; 4]| values.map(f32::to_bits);
     let sum = reduced_from("add.f32", bits([1.5, -2.0, 1e-40, 3e38]), bits([2.25, 2.0, 1e-40, 3e38]));
-    // Subnormal numbers are zeros in sums of singles.
+    // Subnormals are flushed to zero in sums of singles.
     assert_eq!(sum, bits([3.75, 0.0, 0.0, f32::INFINITY]));
-    // Halves: 1 + 2, 65504 + 65504; the least subnormal number twice, which stays, and -1 + 0.5.
+    // Halves: 1 + 2; 65504 + 65504; twice the least subnormal, which is not flushed; and -1 + 0.5.
     let first = [0x7bff_3c00, 0xbc00_0001, 0, 0];
     let sum = reduced_from("add.noftz.f16", first, [0x7bff_4000, 0x3800_0001, 0, 0]);
     assert_eq!(sum[..2], [0x7c00_4200, 0xb800_0002]);

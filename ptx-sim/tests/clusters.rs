@@ -6,8 +6,8 @@ use ptx_sim::FindingKind;
 
 const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
 
-/// `%r4` is the thread's word of shared memory, `%r5` the same in the other block, `%p1` says
-/// thread 0.
+/// `%r4` is the address of the thread's word of shared memory, `%r5` that of the same word in the
+/// other block, and `%p1` holds in thread 0.
 const PLACES: &str = "mov.u32 %r10, dyn; shl.b32 %r11, %r1, 2; add.u32 %r4, %r10, %r11; xor.b32 %r12, %r2, 1;\n\
     mapa.shared::cluster.u32 %r5, %r4, %r12; mapa.shared::cluster.u32 %r13, %r10, %r12; setp.eq.u32 %p1, %r1, 0;\n";
 
@@ -41,7 +41,7 @@ fn another_block_is_read_after_the_barrier_of_the_cluster() {
     );
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread + 100);
-    // Whoever reads too early may find nothing written yet.
+    // A thread that reads too early may find memory uninitialised.
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
     let relaxed = two(
         "st.shared.u32 [%r4], %r1; barrier.cluster.arrive[[||.relaxed]].aligned; barrier.cluster.wait.acquire.aligned;\n\
@@ -81,7 +81,7 @@ fn a_block_stays_until_the_others_are_done() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread);
     kernel.lacks(FindingKind::BlockGone);
-    // One thread that waits keeps the block.
+    // A single thread that waits keeps the block alive.
     let body =
         two("st.shared.u32 [%r4], %r1; SYNC ld.shared::cluster.u32 %r9, [%r5]; barrier.cluster.arrive;\n\
          [[@%p1 barrier.cluster.wait;]]");
@@ -150,7 +150,7 @@ fn within_the_scope_of_a_block_nothing_is_told_to_another() {
 
 #[test]
 fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
-    // Block 0 loads for both, waits until all have read, and loads again.
+    // Block 0 loads for both blocks, waits until all threads have read, and loads again.
     let body = with_barriers(
         256,
         "setp.eq.u32 %p5, %r2, 0; and.pred %p4, %p1, %p5; mov.u16 %h1, 3; mapa.shared::cluster.u32 %r14, %r10, 0;\n\
@@ -170,13 +170,13 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::RefillBeforeRelease);
-    // The fence after the reads is known in the other block too.
+    // The fence after the reads is known to the other block too.
     let unfenced = body.replace("[[", "").replace("]]", "");
     let unfenced = unfenced.replace("fence.proxy.async.shared::cta;", "[[fence.proxy.async.shared::cta;]]");
     let kernel = cluster(2, 64, &unfenced);
     kernel.gives(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::UnfencedRefill);
-    // What its threads have written themselves is not.
+    // The writes of those threads are not known to it.
     let written = body
         .replace("fence.proxy.async.shared::cta;", "")
         .replace("ld.shared.u32 %r15, [%r4];", "st.shared.u32 [%r4], 1; fence.proxy.async;")
@@ -189,7 +189,8 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
     kernel.lacks(FindingKind::Race);
 }
 
-/// Both blocks have an mbarrier of count 1 at `dyn+1024`, which expects `bytes`.
+/// Wraps the body so that each block has an mbarrier of count 1 at `dyn+1024`, which expects
+/// `bytes`.
 fn with_barriers(bytes: u32, body: &str) -> String {
     two(&format!(
         "@%p1 mbarrier.init.shared.b64 [dyn+1024], 1; @%p1 fence.mbarrier_init.release.cluster; SYNC\n\
@@ -198,7 +199,7 @@ fn with_barriers(bytes: u32, body: &str) -> String {
 }
 
 const WAIT: &str = "wait: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 0; @!%p2 bra wait;";
-/// Waits after a read that came too early, so that nothing else is wrong.
+/// Waits after a read that came too early, so that there is no other mistake.
 const LATE: &str = "late: mbarrier.try_wait.parity.shared.b64 %p3, [dyn+1024], 0; @!%p3 bra late;";
 
 #[test]
@@ -244,7 +245,7 @@ fn bytes_are_copied_to_another_block() {
     cluster(2, 64, &run(fence, &format!("[[{WAIT}]]"))).lacks(FindingKind::ReadBeforeWait);
     let wrong_barrier = run(fence, WAIT).replace("256, [%r13+1024]", "256, [%r[[13||10]]+1024]");
     cluster(2, 64, &wrong_barrier).lacks(FindingKind::IllegalCopy);
-    // The destination is another block's, not the block's own.
+    // The destination must be in another block.
     let itself = run(fence, WAIT)
         .replace("@%p1 cp.async", "[[||mapa.shared::cluster.u32 %r13, %r10, %r2;]] @%p1 cp.async");
     assert!(cluster(2, 64, &itself).lacks(FindingKind::IllegalCopy).contains("stays in block"));
@@ -255,7 +256,7 @@ fn bytes_are_copied_to_another_block() {
 
 #[test]
 fn blocks_add_into_one() {
-    // Both blocks add their words to those of block 0, in any order.
+    // Both blocks add their words to those of block 0, in either order.
     let body = two(&format!(
         "setp.eq.u32 %p5, %r2, 0; and.pred %p4, %p1, %p5; mapa.shared::cluster.u32 %r14, %r10, 0;\n\
          @%p1 mbarrier.init.shared.b64 [dyn+1024], 1; @%p1 fence.mbarrier_init.release.cluster;\n\
@@ -283,10 +284,10 @@ fn stores_and_reductions_of_threads_arrive_late() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread + 9);
     kernel.lacks(FindingKind::ReadBeforeWait);
-    // The block that gets the bytes waits for them: nothing else has to keep it.
+    // The block that receives the bytes waits for them, so nothing else has to keep it alive.
     let ends = body.strip_suffix(SYNC).expect("it ends so");
     cluster(2, 64, &ends.replace("[[", "").replace("]]", "")).gives(|_, thread| thread + 9);
-    // All threads of a block add into one word of the other.
+    // All threads of a block add to one word of the other block.
     let body = with_barriers(
         256,
         &format!(
@@ -343,8 +344,8 @@ fn ranks_are_those_of_the_cluster() {
     let kernel = cluster(2, 64, &body);
     kernel.gives(|_, thread| thread);
     kernel.lacks(FindingKind::OutOfBounds);
-    // Also those whose low bits are of a block, with an address of either kind, for whatever they
-    // are used.
+    // This includes ranks whose low bits are those of a block, with an address of either kind, in
+    // every use.
     for rank in [3, 254, 255, 256, 257, 0x7fff_ffff, 0xffff_fffe, u32::MAX] {
         let body = body.replace("[[1||2]]", &format!("[[1||{rank}]]"));
         let text = cluster(2, 64, &body).lacks(FindingKind::OutOfBounds);
@@ -383,14 +384,14 @@ fn arrivals_and_waits_take_turns() {
     let body = two("[[barrier.cluster.arrive;]] barrier.cluster.wait;");
     cluster(2, 32, &body).gives(|_, _| 0);
     cluster(2, 32, &body).lacks(FindingKind::DivergentBarrier);
-    // `.aligned`: the lanes of a warp come to one instruction.
+    // `.aligned`: the lanes of a warp must arrive at the same instruction.
     let body = two(
         "and.b32 %r6, %r1, 1; setp.eq.u32 %p5, %r6, 0; @%p5 bra even; barrier.cluster.arrive[[||.aligned]];\n\
          bra after; even: barrier.cluster.arrive[[||.aligned]]; after: barrier.cluster.wait;",
     );
     cluster(2, 64, &body).gives(|_, _| 0);
     cluster(2, 64, &body).lacks(FindingKind::DivergentBarrier);
-    // A block that has ended is not waited for.
+    // The barrier does not wait for a block that has ended.
     let body = two("setp.eq.u32 %p5, %r2, 0; @%p5 bra skip; SYNC skip:");
     cluster(2, 32, &body).gives(|_, _| 0);
 }

@@ -1,14 +1,14 @@
-//! Matrices that warps move, vector atomics, 128 bits, and what only has to be taken: `setmaxnreg`,
-//! `griddepcontrol`, `nanosleep`.
+//! Matrices moved by warps, vector atomics, 128-bit operations, and instructions that only need to
+//! be accepted: `setmaxnreg`, `griddepcontrol`, `nanosleep`.
 
 use crate::pairs::{accepted, block, cluster, input, refused};
 use ptx_sim::FindingKind;
 
-/// 256 words of the input lie at `dyn`; `%r5` is the address of row `%r1` of 16 bytes.
+/// Copies 256 words of the input to `dyn`. `%r5` is the address of row `%r1` of 16 bytes.
 const FILLED: &str = "shl.b32 %r5, %r1, 4; mov.u32 %r6, dyn; add.u32 %r5, %r5, %r6; mul.wide.u32 %d4, %r1, 16; add.u64 %d4, %d2, %d4;\n\
     ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d4]; st.shared.v4.u32 [%r5], {%r10, %r11, %r12, %r13};\n";
 
-/// Number `column` of row `row`, of 8 numbers of 16 bits each.
+/// Returns number `column` of row `row`, where a row has eight 16-bit numbers.
 fn number(row: u32, column: u32) -> u32 {
     input(row * 4 + column / 2) >> (column % 2 * 16) & 0xffff
 }
@@ -36,7 +36,7 @@ fn matrices_are_loaded() {
             pair(number(row, lane / 4), number(row + 1, lane / 4))
         });
     }
-    // Rows that other warps have written want a barrier.
+    // Rows that other warps have written require a barrier.
     let body = format!(
         "{FILLED} [[bar.sync 0;]] xor.b32 %r5, %r5, 512; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r20, %r21, %r22, %r23}}, [%r5];\n\
          xor.b32 %r9, %r20, %r23;"
@@ -52,7 +52,7 @@ fn matrices_are_loaded() {
 
 #[test]
 fn matrices_are_stored_and_transposed() {
-    // Stored as it was loaded, or the other way round, at a generic address.
+    // Stored as loaded, or transposed, at a generic address.
     let body = |trans: &str| {
         format!(
             "{FILLED} bar.sync 0; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%r20, %r21}}, [%r5];\n\
@@ -99,7 +99,7 @@ fn matrices_are_moved_by_whole_warps() {
 
 #[test]
 fn vectors_are_changed_element_by_element() {
-    // 1.0 and 2.0 are added by 64 threads to zeros.
+    // 64 threads add 1.0 and 2.0 to zeros.
     let body = "setp.eq.u32 %p1, %r1, 0; mov.f32 %f1, 0f00000000; @%p1 st.global.v4.f32 [%d2], {%f1, %f1, %f1, %f1}; bar.sync 0;\n\
         mov.f32 %f2, 0f3F800000; mov.f32 %f3, 0f40000000; red.global.add.v4.f32 [%d2[[||+8]]], {%f2, %f3, %f2, %f3}; bar.sync 0;\n\
         ld.relaxed.gpu.global.f32 %f4, [%d2+12]; cvt.rzi.u32.f32 %r9, %f4;";
@@ -125,7 +125,7 @@ fn registers_of_128_bits() {
     let kernel = block(1, body);
     kernel.gives(|_, _| input(7));
     kernel.lacks(FindingKind::Misaligned);
-    // 64 threads add 1 to the upper half, and 3 to the lower one, of 128 bits in shared and in
+    // 64 threads add 1 to the upper half and 3 to the lower half of 128 bits, in shared and in
     // global memory.
     for (space, first) in [
         ("shared", "st.shared.v4.u32 [dyn], {%r9, %r9, %r9, %r9}"),
@@ -187,7 +187,7 @@ fn forms() {
     ]);
 }
 
-/// `elect.sync` promises the same lane for the same mask, and not which one.
+/// `elect.sync` guarantees the same lane for the same mask, but not which one.
 #[test]
 fn whoever_takes_the_elected_lane_for_lane_0_is_found() {
     let kernel = block(

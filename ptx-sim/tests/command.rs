@@ -1,4 +1,4 @@
-//! The command: its results, what it says, its exit codes.
+//! The command: its results, its output and its exit codes.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use crate::common;
 use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
 
-/// Doubles each number of `data`, of which there are `count`.
+/// Doubles each of the `count` numbers in `data`.
 const DOUBLE: &str = "\
 .version 8.0
 .target sm_90a
@@ -28,7 +28,7 @@ const DOUBLE: &str = "\
 }
 ";
 
-/// An .npy file of 32-bit numbers, as NumPy writes it.
+/// Returns an .npy file of 32-bit numbers, as NumPy writes it.
 fn npy(numbers: &[i32]) -> Vec<u8> {
     let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", numbers.len());
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
@@ -65,7 +65,7 @@ fn tma_copy() -> (String, String) {
     common::compile("examples/src/bin/tma_copy.rs").pop().expect("it has a kernel")
 }
 
-/// The words of the line that starts with `name`.
+/// Returns the words after `name` on the line that starts with it.
 fn words_after<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(name));
     line.unwrap_or_default().split_whitespace()
@@ -80,7 +80,7 @@ fn tma_copy_copies() {
     let paths = [&ptx, "--entry", &entry, "--out", &src, "--out", &dst];
     for seed in 0..4 {
         let text = printed(&run(&paths, &format!("{COPY} --seed {seed}")), 0);
-        // Nine whole tiles, with what is outside of the matrix.
+        // Nine whole tiles, including the part outside the matrix.
         for kind in ["tensor loads", "tensor stores"] {
             let counts: Vec<_> = words_after(&text, kind).collect();
             assert_eq!(counts, ["9", "147456"], "{text}");
@@ -173,7 +173,7 @@ fn a_grid_that_would_run_for_hours_is_refused() {
     printed(&run(&[&ptx], &format!("{options} 65 --block-limit 65 --no-checks")), 0);
 }
 
-/// With less address space than the buffers need.
+/// Runs with less address space than the buffers need.
 #[cfg(unix)]
 #[test]
 fn buffers_that_do_not_fit_the_host_are_an_error() {

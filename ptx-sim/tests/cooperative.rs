@@ -1,9 +1,8 @@
-//! Blocks that wait for each other: only a cooperative launch has them all at once.
+//! Blocks that wait for each other. Only a cooperative launch runs all of them at once.
 
 use ptx_sim::{Arg, Error, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Each block adds one to a counter, waits until all have, and writes the counter as it then sees
-/// it.
+/// Each block increments a counter, waits until all have, and writes the value that it then sees.
 const MEET: &str = "
 .version 8.0
 .target sm_90a
@@ -66,7 +65,7 @@ fn blocks_of_another_launch_may_not() {
     );
 }
 
-/// The numbers that blocks take of a counter, by seed.
+/// Returns the numbers that blocks draw from a counter, for a seed.
 fn tickets(seed: u64) -> Vec<u32> {
     let text = MEET.replace("    setp.lt.u32 %p1, %r3, %r1;\n    @%p1 bra wait;\n", "");
     let text = text.replace("    ld.acquire.gpu.global.u32 %r3, [%d1];\n", "");
@@ -93,7 +92,8 @@ fn seeds_pick_how_many_blocks_run_at_a_time() {
         assert_eq!(tickets, in_order, "seed {seed}");
     }
     assert!((0..16).any(|seed| tickets(seed) != in_order));
-    // Blocks that wait for later ones are found under all even seeds, though all may be there.
+    // Blocks that wait for later ones are found under all even seeds, although all of them may be
+    // resident.
     let found = (0..32).filter(|seed| !meet(4, false, *seed).0.findings.is_empty());
     let found: Vec<u64> = found.collect();
     assert!((0..32).step_by(2).all(|seed| found.contains(&seed)), "{found:?}");
@@ -107,7 +107,7 @@ fn more_blocks_than_a_gpu_holds_do_not_meet() {
     let args = [Arg::Address(memory.allocate(4, false).expect("there is room")), Arg::Address(0)];
     let mut refused = |grid: u32, threads: u32| {
         let (grid, block) = ([grid, 1, 1], [threads, 1, 1]);
-        // Blocks that do run stop at once.
+        // Blocks that do run are stopped at once.
         let config =
             LaunchConfig { grid, block, cooperative: true, instruction_limit: 1, ..LaunchConfig::default() };
         launch(&module, &mut memory, "meet", &config, &args).err()

@@ -1,9 +1,11 @@
-//! `cp.async` without `.bulk`: late, in the generic proxy, and waited for by groups or mbarriers.
+//! `cp.async` without `.bulk`: asynchronous, in the generic proxy, and tracked by groups or
+//! mbarriers.
 
 use crate::pairs::{accepted, block, input, refused};
 use ptx_sim::FindingKind;
 
-/// Each thread's word of shared memory is at `%r5`, its word of the input at `%d4`.
+/// `%r5` is the address of each thread's word of shared memory, `%d4` that of its word of the
+/// input.
 const PLACES: &str = "mul.wide.u32 %d4, %r1, 4; add.u64 %d4, %d2, %d4;\n\
     mov.u32 %r5, dyn; shl.b32 %r6, %r1, 2; add.u32 %r5, %r5, %r6; mov.u32 %r8, dyn;\n";
 
@@ -71,7 +73,7 @@ fn sizes_and_zero_fill() {
          ld.shared.v2.u32 {{%r10, %r11}}, [%r5]; shl.b32 %r11, %r11, 16; xor.b32 %r9, %r10, %r11;"
     );
     block(64, &body).gives(|_, t| input(t * 4) ^ input(t * 4 + 1) << 16);
-    // What is not read may be anywhere.
+    // A source that is not read may have any address.
     let body = format!(
         "{wide} setp.lt.u32 %p1, %r1, 7; @%p1 mov.u64 %d4, 0; mov.u64 %d5, 0;\n\
          cp.async.cg.shared.global.L2::cache_hint [%r5], [%d4], 16, %p1, %d5; cp.async.wait_all; ld.shared.u32 %r9, [%r5];"
@@ -90,8 +92,8 @@ fn an_mbarrier_tells_of_the_copies() {
              again: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 0; @!%p2 bra again;"
         ))
     };
-    // Without `.noinc` the arrival adds itself to what is expected: the threads' own arrivals are
-    // what ends the phase.
+    // Without `.noinc` the arrival increments the expected count itself, so the threads' own
+    // arrivals complete the phase.
     let own = "mbarrier.arrive.shared.b64 %d5, [dyn+1024];";
     for body in [body(".noinc", 64, ""), body("", 64, own), body(".noinc", 128, own)] {
         let kernel = block(64, &body);
@@ -119,7 +121,7 @@ fn the_arrival_tells_of_nothing_else() {
 
 #[test]
 fn what_is_in_flight_is_left_alone() {
-    // The destination, by a thread and by another copy.
+    // The destination, written by a thread or by another copy.
     for write in ["st.shared.u32 [%r5], %r1;", "cp.async.ca.shared.global [%r5], [%d4+64], 4;"] {
         let body = with_places(&format!(
             "cp.async.ca.shared.global [%r5], [%d4], 4; [[cp.async.wait_all;]] {write} cp.async.wait_all;"
@@ -128,7 +130,7 @@ fn what_is_in_flight_is_left_alone() {
         kernel.gives(|_, _| 0);
         kernel.lacks(FindingKind::InFlight);
     }
-    // What others still read.
+    // Memory that others still read.
     let body = with_places(
         "st.shared.u32 [%r5], %r1; bar.sync 0; xor.b32 %r6, %r6, 124; add.u32 %r6, %r6, %r8;\n\
          ld.shared.u32 %r9, [%r6]; [[bar.sync 0;]] cp.async.ca.shared.global [%r5], [%d4], 4; cp.async.wait_all;",

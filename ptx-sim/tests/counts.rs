@@ -1,4 +1,4 @@
-//! Counts of instructions, bytes and bank conflicts, and the timeline, as a launch gives them.
+//! The counts of instructions, bytes and bank conflicts in a report, and the timeline.
 
 use crate::common;
 use ptx_sim::profile::{Class, Executed, SharedAccesses, StateSpace};
@@ -10,8 +10,8 @@ fn observed(config: LaunchConfig) -> LaunchConfig {
     LaunchConfig { profile: true, trace_events: 1 << 20, ..config }
 }
 
-/// Runs a kernel from one matrix of floats to another, which are both one tile of `side` rows and
-/// columns.
+/// Runs a kernel from one matrix of floats to another, each of which is a single tile of `side`
+/// rows and columns.
 fn transpose(module: &Module, entry: &str, side: u32, config: &LaunchConfig) -> Report {
     let mut memory = GlobalMemory::default();
     let extent = u64::from(side);
@@ -82,7 +82,7 @@ fn nothing_is_counted_that_was_not_asked_for() {
     let report = naive(&LaunchConfig { profile: false, trace_events: 0, ..one_warp() });
     assert!(report.profile.lines().is_empty());
     assert_eq!((report.trace.events.len(), report.trace.left_out), (0, 0));
-    // The checks, the order and the landings are the same.
+    // Counting does not change the checks, the order of warps or the landings.
     let observed = naive(&one_warp());
     assert_eq!(observed.thread_instructions, report.thread_instructions);
 }
@@ -116,7 +116,7 @@ fn every_space_that_leads_to_shared_memory_counts() {
     let module = Module::load(SPACES).expect("it loads");
     let mut memory = GlobalMemory::default();
     let data = memory.allocate(4, true).expect("there is room");
-    // All lanes write the same word, which the checks would find.
+    // All lanes write the same word, which the checks would report.
     let checks = ptx_sim::Checks::NONE;
     let config = observed(LaunchConfig { block: [32, 1, 1], checks, ..LaunchConfig::default() });
     let report = launch(&module, &mut memory, "spaces", &config, &[Arg::Address(data)]).expect("it starts");
@@ -188,13 +188,13 @@ fn no_more_events_are_kept_than_asked_for() {
         assert_eq!(part.trace.events, whole.trace.events[..limit], "limit {limit}");
         assert_eq!(part.trace.left_out, (all - limit) as u64, "limit {limit}");
     }
-    // The same with several clusters at a time, whichever ends first.
+    // Several clusters at a time give the same result, whichever ends first.
     let together = run(usize::MAX, 4);
     assert!(together.trace == whole.trace);
     assert_eq!(together.profile, whole.profile);
 }
 
-/// The halves of a warp meet at two instructions.
+/// The halves of a warp synchronise from two instructions.
 const APART: &str = "\
 .version 8.0
 .target sm_90a

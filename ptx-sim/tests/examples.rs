@@ -1,5 +1,5 @@
-//! The four examples, on ragged shapes, under several seeds: equal to plain Rust, and nothing to be
-//! found.
+//! The four examples on ragged shapes, under several seeds. Results must equal those of plain Rust,
+//! with no findings.
 
 use crate::common::{Matrix, example, tiles};
 use ptx_sim::tensor_map::{DataType, Swizzle};

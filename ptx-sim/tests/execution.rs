@@ -1,10 +1,9 @@
-//! Warps, calls and memory: small kernels of one block, each thread of which writes one word.
+//! Warps, calls and memory: small kernels of one block, in which each thread writes one word.
 
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Runs a body in one block. `%r1` holds the thread's number, `%d1` the address of the output's
-/// first word; what is in `%r9` at the end is the thread's word. `outside` stands before the
-/// kernel.
+/// Runs a body in one block. `%r1` holds the thread's number, `%d1` the address of the first output
+/// word, and each thread outputs `%r9`. `outside` is inserted before the kernel.
 fn run(outside: &str, threads: u32, seed: u64, body: &str) -> (Report, Vec<u32>) {
     let ptx = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n{outside}\n\
@@ -30,7 +29,8 @@ fn run(outside: &str, threads: u32, seed: u64, body: &str) -> (Report, Vec<u32>)
     (report, words.collect())
 }
 
-/// Runs under several seeds; nothing is found, and each thread's word is `wanted` of its number.
+/// Runs under several seeds. Nothing may be found, and the word of each thread must be `wanted` of
+/// its number.
 fn check(outside: &str, threads: u32, body: &str, wanted: impl Fn(u32) -> u32) {
     for seed in 0..8 {
         let (report, words) = run(outside, threads, seed, body);
@@ -40,7 +40,7 @@ fn check(outside: &str, threads: u32, body: &str, wanted: impl Fn(u32) -> u32) {
     }
 }
 
-/// The one finding of a run.
+/// Returns the only finding of a run.
 fn finding(threads: u32, body: &str) -> FindingKind {
     let (report, _) = run(".extern .shared .align 16 .b8 dyn[];", threads, 1, body);
     let mut kinds = report.findings.iter().map(|finding| finding.kind);
@@ -88,7 +88,7 @@ fn lanes_part_and_meet_again() {
 
 #[test]
 fn a_lane_that_spins_does_not_starve_the_one_it_waits_for() {
-    // Lane 0 spins at the lower pc, lane 1 frees it from the higher one.
+    // Lane 0 polls at the lower pc, and lane 1 releases it from the higher one.
     let body = "mov.u32 %r9, 7; mov.u32 %r4, dyn; setp.ne.u32 %p1, %r1, 0;\n\
         @!%p1 st.shared.u32 [%r4], 0; bar.warp.sync 3; @%p1 bra other;\n\
         spin: ld.acquire.cta.shared.u32 %r2, [%r4]; setp.eq.u32 %p2, %r2, 0; @%p2 bra spin; bra end;\n\

@@ -1,7 +1,7 @@
-//! Mistakes, each with all that a run says of it: a kernel in `findings`, in Rust or in PTX, and
-//! beside it the text.
+//! Mistakes with their complete reports: each kernel in `findings`, in Rust or in PTX, has its
+//! report beside it.
 //!
-//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test all findings` writes the texts of what is new.
+//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test all findings` writes new reports.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +12,14 @@ use crate::common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, GlobalOrder, LaunchConfig, Module, Report, launch};
 
-/// For each rule the case that comes under it first; rustc says where one is missing.
+/// Maps each rule to a case whose first finding is of that rule. rustc reports missing rules.
 macro_rules! rules {
     ($($kind:ident: $case:literal,)+) => {
         const RULES: &[(FindingKind, &str)] = &[$((FindingKind::$kind, $case)),+];
 
         const _: fn(FindingKind) = |kind| match kind {
             $(FindingKind::$kind => (),)+
-            // No kernel brings it about.
+            // No kernel provokes this.
             FindingKind::Internal => (),
         };
     };
@@ -64,7 +64,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/findings")
 }
 
-/// The names of the files in the folder.
+/// Returns the names of the files in the folder.
 fn files() -> BTreeSet<String> {
     let entries = fs::read_dir(folder()).expect("the folder is there");
     entries.map(|entry| entry.expect("it can be read").file_name().into_string().expect("in ASCII")).collect()
@@ -129,8 +129,8 @@ fn every_mistake_reads_as_it_did() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The same kernels with the index as it should be, and with the end of the PTX left out, as that
-/// of other compilers has it.
+/// Runs the same kernels with a correct index, and without the comments at the end of the PTX,
+/// which other compilers do not write.
 #[test]
 fn indices_within_a_variable_and_lines_that_say_nothing_are_quiet() {
     for (file, wrong, right) in [

@@ -1,24 +1,23 @@
-//! What an access remembers does not grow with the accesses before it: the bytes that are allocated
-//! for one more round of a kernel are the same after ten rounds as after a thousand.
+//! Checks that the cost of an access does not grow with the number of earlier accesses: one more
+//! iteration of a kernel allocates as much after ten iterations as after a thousand.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use ptx_sim::{Checks, GlobalMemory, LaunchConfig, Module, launch};
 
-/// The system's allocator, which adds up what each thread asks for: the test harness has threads of
-/// its own.
+/// The system's allocator with a counter per thread, since the test harness has threads of its own.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.set(ALLOCATED.get() + layout.size() as u64);
-        // SAFETY: the caller keeps to the contract of the system's allocator.
+        // SAFETY: the caller fulfils the contract of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -31,8 +30,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that are allocated while a block of 64 threads writes a word each and reads its
-/// neighbour's, `rounds` times with a barrier after each.
+/// Returns the bytes allocated while each thread of a block of 64 writes a word and reads its
+/// neighbour's, in `rounds` iterations with a barrier after each access.
 fn allocated(rounds: u32, checks: Checks) -> u64 {
     let module = Module::load(&format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {{
@@ -66,7 +65,7 @@ fn allocated(rounds: u32, checks: Checks) -> u64 {
 
 #[test]
 fn a_round_costs_the_same_late_as_early() {
-    // What is allocated once is no round's.
+    // One-time allocations do not belong to any iteration.
     allocated(1, Checks::ALL);
     for checks in [Checks::NONE, Checks::ALL] {
         let [ten, hundred, thousand] = [10, 100, 1000].map(|rounds| allocated(rounds, checks));

@@ -1,4 +1,4 @@
-//! What could take all time or all memory ends, and says so.
+//! Kernels that could take unlimited time or memory are stopped, with a finding that says so.
 
 use ptx_sim::{Error, FindingKind, GlobalMemory, LaunchConfig, Module, PRINTED_BYTES, Report, launch};
 
@@ -9,7 +9,7 @@ fn run(text: &str, config: &LaunchConfig) -> Result<Report, Error> {
     launch(&module, &mut GlobalMemory::default(), "k", config, &[])
 }
 
-/// Prints `format` with one number, `times` times.
+/// Returns a kernel that prints `format` with one number, `times` times.
 fn printing(format: &str, times: u32) -> String {
     let (bytes, list): (usize, Vec<_>) =
         (format.len() + 1, format.bytes().map(|byte| byte.to_string()).collect());
@@ -65,7 +65,7 @@ fn fields_are_as_wide_as_c_asks_for() {
     assert!(finding.message.contains("more than 4095 characters"), "{}", finding.message);
 }
 
-/// The time of a thread that runs alone is that of a warp.
+/// A thread that runs alone consumes as much of the limit as a whole warp.
 #[test]
 fn doubling_calls_end() {
     let levels = (1..=60).map(|i| format!(".func f{i}() {{ call f{0}, (); call f{0}, (); ret; }}\n", i - 1));

@@ -1,4 +1,4 @@
-//! What loads, what is refused, and that nothing panics.
+//! Modules that load, modules that are refused, and that nothing panics.
 
 use crate::common::{Matrix, compile, sources, tiles};
 use ptx_sim::tensor_map::{DataType, Swizzle};
@@ -19,7 +19,7 @@ fn all_that_the_compiler_emits_loads() {
     assert!(kernels > 50, "only {kernels} kernels were found");
 }
 
-/// A body with registers of all widths.
+/// Wraps a body in a kernel with registers of all widths.
 fn kernel(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
@@ -84,7 +84,7 @@ fn recursion_is_refused() {
     assert!(error.message.contains("recursion"), "{error}");
 }
 
-/// A generator of numbers (splitmix64).
+/// A pseudorandom generator (splitmix64).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,7 +92,7 @@ fn next(state: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// What is broken at random: words swapped, repeated, dropped or replaced.
+/// Mutates a text at random: words are swapped, repeated, dropped or replaced.
 fn mutated(words: &[&str], state: &mut u64) -> String {
     const STRANGE: [&str; 9] = ["{", "}", "-", "99999999999999999999", "\"", "[", "%r1", ".b8", "é"];
     let mut changed = words.to_vec();

@@ -1,10 +1,10 @@
-//! The instructions on mbarriers: each form, and what is refused when it is loaded or found when it
-//! runs.
+//! Instructions on mbarriers: each form, and the mistakes that are refused at load time or found at
+//! run time.
 
 use crate::pairs::{accepted, block, refused};
 use ptx_sim::FindingKind;
 
-/// Thread 0 makes an mbarrier of so many arrivals.
+/// Wraps the body so that thread 0 creates an mbarrier with this count.
 fn with_barrier(count: &str, body: &str) -> String {
     format!(
         "setp.eq.u32 %p1, %r1, 0; shl.b32 %r5, %r1, 2; mov.u32 %r6, dyn; add.u32 %r5, %r5, %r6;\n\
@@ -203,7 +203,7 @@ fn forms() {
     ]);
 }
 
-/// What waits for the phase of a parity.
+/// Returns a loop that waits for the phase with this parity.
 fn wait(label: &str, order: &str, parity: u32) -> String {
     format!(
         "{label}: mbarrier.try_wait.parity{order}.shared.b64 %p2, [dyn+1024], {parity}; @!%p2 bra {label};\n"
@@ -221,7 +221,7 @@ fn a_wait_comes_before_the_next_phase_ends() {
     kernel.lacks(FindingKind::Overrun);
 }
 
-/// Relaxed arrivals and waits order no memory, but they come one after the other.
+/// Relaxed arrivals and waits order no memory accesses, but they are ordered among themselves.
 #[test]
 fn relaxed_arrivals_tell_of_waits() {
     let (first, second) = (wait("first", ".relaxed.cta", 0), wait("second", ".relaxed.cta", 1));

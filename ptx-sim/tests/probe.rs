@@ -1,9 +1,9 @@
-//! Tensor maps and copies against an H200: `tests/probe/results.txt` has what it did with boxes of
-//! all kinds.
+//! Tensor maps and copies compared with an H200. `tests/probe/results.txt` records what it did with
+//! boxes of all kinds.
 //!
-//! `tests/probe` has the programs that made it: `cases.py` draws the cases, `kernels.py` writes the
-//! PTX that the GPU and the simulator both run, `run.py` runs it through the driver, `results.py`
-//! writes the file.
+//! `tests/probe` has the programs that produced it: `cases.py` draws the cases, `kernels.py` writes
+//! the PTX that the GPU and the simulator both run, `run.py` runs it through the driver, and
+//! `results.py` writes the file.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
 const RESULTS: &str = include_str!("probe/results.txt");
 const KERNELS: &str = include_str!("probe/kernels.ptx");
 
-/// Bytes of the tensor's buffer, and of shared memory that a load's kernel writes out. Both as in
-/// `cases.py`, `kernels.py`.
+/// Bytes of the tensor's buffer, and of shared memory that the kernel of a load writes out. Both
+/// must match `cases.py` and `kernels.py`.
 const BUFFER: usize = 65536;
 const DUMP: usize = 20480;
-/// What shared memory holds before a load.
+/// The contents of shared memory before a load.
 const UNTOUCHED: u8 = 0xee;
 
-/// A case's words by their keys, and what the GPU did.
+/// The words of a case by their keys, and the outcome on the GPU.
 struct Case<'t> {
     line: &'t str,
     words: BTreeMap<&'t str, &'t str>,
@@ -114,7 +114,7 @@ fn element(name: &str) -> DataType {
     }
 }
 
-/// As `SPECIAL` in `run.py`.
+/// Must match `SPECIAL` in `run.py`.
 const SPECIAL: [u32; 25] = [
     0,
     0x3f80_0000,
@@ -143,7 +143,7 @@ const SPECIAL: [u32; 25] = [
     0x7bff_7bff,
 ];
 
-/// What the tensor's buffer holds before the kernel.
+/// Returns the contents of the tensor's buffer before the kernel.
 fn pattern(kind: &str) -> Vec<u8> {
     let words = 0..BUFFER as u32 / 4;
     let mixed = |word: u32| {
@@ -167,7 +167,7 @@ fn fnv(data: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What the simulator does with a case, in the words of `results.py`.
+/// Simulates a case, and returns the outcome in the words of `results.py`.
 fn simulate(module: &Module, case: &Case<'_>) -> Result<String, String> {
     let mut memory = GlobalMemory::default();
     let tensor = memory.allocate(BUFFER as u64, false).expect("there is room");
@@ -208,14 +208,14 @@ fn simulate(module: &Module, case: &Case<'_>) -> Result<String, String> {
 }
 
 impl Case<'_> {
-    /// Whether the GPU's mbarrier was told the bytes that the simulator counts. Otherwise its phase
+    /// Whether the GPU's mbarrier expected as many bytes as the simulator counts. If not, its phase
     /// may not have completed, or too early.
     fn told(&self) -> bool {
         self.word("kind") != "load" || self.map(0).box_bytes() == self.number::<u32>("bytes")
     }
 
-    /// Whether the simulator finds fault with what the hardware bears: it takes the low bits of
-    /// offsets.
+    /// Whether the simulator reports an error that the hardware tolerates: the hardware takes the
+    /// low bits of offsets.
     fn stricter(&self) -> bool {
         self.list::<u32>("offsets").iter().any(|offset| *offset > 255)
     }
@@ -250,10 +250,11 @@ fn maps_are_refused_where_the_driver_refuses_them() {
     let mut wrong = Vec::new();
     for case in cases().filter(|case| case.word("kind") == "encode") {
         let checked = case.map(0x10_0000).check();
-        // Where the documentation refuses what the driver takes, so does the simulator.
+        // The simulator refuses maps that the documentation forbids, even if the driver accepts
+        // them.
         let slices = case.word("interleave") == "32" && case.word("swizzle") != "32";
-        // The driver rounds down how many elements a stride leaves of a box, and so finds an
-        // oversized one empty.
+        // The driver rounds down the number of elements that a stride leaves of a box, and so takes
+        // a box as empty if the stride exceeds it.
         let rounded = case
             .list::<u32>("box")
             .iter()

@@ -1,9 +1,10 @@
-//! Where shared memory lies: behind what the system keeps, as on an H200, where the first variable
-//! of a block is at address 1024.
+//! The location of shared memory: after the bytes that the system reserves, as on an H200, where
+//! the first variable of a block is at address 1024.
 
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, MOST_SHARED_BYTES, Module, Report, launch};
 
-/// A warp of each block runs `body`, and its first thread stores `%r1` to `%r4` of each block.
+/// Returns a kernel in which a warp of each block runs `body`, and the first thread of each block
+/// stores `%r1` to `%r4`.
 fn kernel(variables: &str, body: &str) -> Module {
     let text = format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .shared .align 16 .b8 dyn[];\n\
@@ -16,7 +17,7 @@ fn kernel(variables: &str, body: &str) -> Module {
     Module::load(&text).expect("it loads")
 }
 
-/// What each block stored, and the report.
+/// Returns the words that each block stored, and the report.
 fn run(module: &Module, blocks: u32, dynamic_shared_bytes: u32) -> (Vec<u32>, Report) {
     let mut memory = GlobalMemory::default();
     let out = memory.allocate(16 * u64::from(blocks), true).expect("there is room");
@@ -35,7 +36,7 @@ fn words(variables: &str, body: &str, dynamic_shared_bytes: u32) -> Vec<u32> {
     words
 }
 
-/// The kind and text of the only finding.
+/// Returns the kind and text of the only finding.
 fn refused(variables: &str, body: &str, dynamic_shared_bytes: u32) -> (FindingKind, String) {
     let module = kernel(variables, body);
     let (_, report) = run(&module, 1, dynamic_shared_bytes);
@@ -59,8 +60,8 @@ fn registers_tell_the_sizes() {
     let variables = ".shared .align 4 .b8 some[100];";
     let read = "mov.u32 %r5, some; mov.u32 %r6, dyn; mov.u32 %r1, %total_smem_size; mov.u32 %r2, %dynamic_smem_size;\n\
                 mov.u32 %r3, %aggr_smem_size; sub.u32 %r4, %r6, %r5;";
-    // 112 static bytes, up to where the dynamic ones are aligned, and 256 dynamic ones, in units of
-    // 128 bytes; with what is reserved.
+    // 112 static bytes, including the padding that aligns the dynamic part, and 256 dynamic bytes,
+    // in units of 128 bytes; and the same with the reserved bytes.
     assert_eq!(words(variables, read, 256), [384, 256, 1408, 112]);
     let read = "mov.u32 %r1, %reserved_smem_offset_begin; mov.u32 %r2, %reserved_smem_offset_end;\n\
                 mov.u32 %r3, %reserved_smem_offset_cap;";
@@ -95,7 +96,7 @@ fn all_of_227_kib_can_be_used_and_no_more() {
     assert!(error.contains("232449 bytes of shared memory; 232448 is the most"), "{error}");
 }
 
-/// `mapa` keeps the offset, so that the other block's variable is at 1024 there, too.
+/// `mapa` keeps the offset, so the other block's variable is also at 1024 there.
 #[test]
 fn a_cluster_has_the_same_addresses_in_each_block() {
     let body = "mov.u32 %r5, dyn; mov.u32 %r6, %cluster_ctarank; add.u32 %r7, %r6, 40; st.shared.u32 [%r5], %r7;\n\
@@ -111,8 +112,8 @@ fn a_cluster_has_the_same_addresses_in_each_block() {
     assert!(report.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds));
 }
 
-/// As on an H200, an address has the block's rank above the offset, 24 bits up: also that of a
-/// variable, which `mapa` need not have made.
+/// An address holds the block's rank above the 24-bit offset, as on an H200. This includes the
+/// address of a variable, without any `mapa`.
 #[test]
 fn addresses_hold_the_rank_of_their_block() {
     const RANK: u32 = 1 << 24;
@@ -125,7 +126,7 @@ fn addresses_hold_the_rank_of_their_block() {
     assert_eq!(words, [1024, RANK + 1024, 1024, 1, RANK + 1024, RANK + 1024, 1024, 11]);
 }
 
-/// What a block tells another of an address means the same there.
+/// An address that one block passes to another keeps its meaning there.
 #[test]
 fn an_address_is_of_its_block_wherever_it_is_used() {
     let told = "mov.u32 %r5, dyn; mov.u32 %r6, %cluster_ctarank; add.u32 %r7, %r6, 40; st.shared.u32 [dyn], %r7;\n\
@@ -135,7 +136,7 @@ fn an_address_is_of_its_block_wherever_it_is_used() {
     let (words, report) = run(&kernel("", told), 2, 64);
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert_eq!(words, [41, 0, 0, 0, 40, 0, 0, 0]);
-    // As an address of the thread's own block it is none.
+    // The receiver cannot use it as an address of its own block.
     let as_own = told.replace("ld.shared::cluster.u32 %r1", "ld.shared.u32 %r1");
     let (_, report) = run(&kernel("", &as_own), 2, 64);
     assert!(report.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds));

@@ -1,11 +1,11 @@
-//! Loops that ask again and again: they go on as long as anything can change what they ask for, and
-//! are found where nothing can.
+//! Polling loops: they continue as long as anything can change what they poll, and are reported if
+//! nothing can.
 
 use crate::pairs;
 use crate::pairs::{block, cluster};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// The wrong one is a deadlock, and is found as such before it has run out of instructions.
+/// Checks that the wrong kernel is found to be a deadlock, before it has run out of instructions.
 fn found(kernel: &pairs::Kernel<'_>, wanted: &str) -> String {
     let text = kernel.lacks(FindingKind::Deadlock);
     assert!(text.contains("no thread can go on"), "{text}");
@@ -23,7 +23,7 @@ fn questions_to_an_mbarrier() {
     let text = found(&kernel, "threads 0 to 63 wait for the phase of parity 0 of the mbarrier at 0x400");
     assert!(text.contains("1 of 65 arrivals is missing"), "{text}");
     assert!(text.contains("mbarrier.test_wait"), "{text}");
-    // A copy that is under way completes the phase, however late it is and whoever else waits.
+    // A copy in flight completes the phase, however late it is and whatever else waits.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [dyn+1024], 1; @%p1 fence.mbarrier_init.release.cluster;\n\
          bar.sync 0; @!%p1 bra wait; mbarrier.arrive.expect_tx.shared::cta.b64 _, [dyn+1024], [[128||144]];\n\
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [dyn], [%d2], 128, [dyn+1024];\n\
@@ -36,8 +36,8 @@ fn questions_to_an_mbarrier() {
 
 #[test]
 fn waits_of_many_warps() {
-    // Each warp that tries in vain lets others try: more of them than there are turns between two
-    // rounds of that.
+    // Warps that fail to make progress let others try. There are more of them than turns between
+    // two wake-ups.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [dyn], [[1024||1025]]; bar.sync 0;\n\
          mbarrier.arrive.shared::cta.b64 _, [dyn];\n\
          wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
@@ -48,7 +48,7 @@ fn waits_of_many_warps() {
 
 #[test]
 fn flags_in_shared_memory() {
-    // The last warp sets the flag, after a loop that takes longer than the others are patient.
+    // The last warp sets the flag, after a loop that outlasts the patience of the others.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [dyn], 0; bar.sync 0; setp.lt.u32 %p2, %r1, 96; @%p2 bra wait;\n\
          mov.u32 %r10, 0; work: add.u32 %r10, %r10, 1; setp.lt.u32 %p3, %r10, 5000; @%p3 bra work;\n\
          setp.eq.u32 %p4, %r1, 97; @%p4 st.release.cta.shared.u32 [dyn], [[7||0]];\n\
@@ -109,8 +109,8 @@ fn loops_that_give_up_are_no_deadlock() {
     block(2, &clock).gives(|_, _| 7);
 }
 
-/// Block `i` of `n` waits until block `(i + step) % n` has written, if there is a `step`, and
-/// writes then.
+/// Block `i` of `n` waits until block `(i + step) % n` has written, if there is a `step`, and then
+/// writes.
 const CHAIN: &str = "
 .version 8.0
 .target sm_90a
@@ -161,8 +161,8 @@ fn blocks_that_run_at_a_time_may_wait_for_each_other() {
 
 #[test]
 fn blocks_that_wait_for_what_does_not_run_are_found() {
-    // One at a time: the first waits for the second, which is after it. In a ring without a start,
-    // all wait for ever.
+    // One at a time, the first block waits for the second, which comes after it. In a ring without
+    // a start, all blocks wait for ever.
     for (from, host_threads, cooperative) in
         [(3, 0, false), (3, 1, false), (3, 2, false), (9, 4, false), (9, 1, true)]
     {

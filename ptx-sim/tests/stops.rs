@@ -1,5 +1,5 @@
-//! A launch that ends early says why, each time: the type that stops one is made of a finding, and
-//! nothing else makes it. Here each way in which a kernel cannot go on.
+//! A launch that ends early always says why: the type that stops it can only be made from a
+//! finding. These tests cover each way in which a kernel can be stopped.
 
 use crate::pairs::{block, cluster};
 use ptx_sim::FindingKind::{
@@ -7,7 +7,7 @@ use ptx_sim::FindingKind::{
     OutOfBounds, TransactionBytes, Trap,
 };
 
-/// A kernel that ends, and with `||` its end before that.
+/// A kernel that ends normally or, with the text after `||`, is stopped before.
 const ENDS: [(FindingKind, &str); 19] = [
     (Trap, "[[||trap;]]"),
     (OutOfBounds, "ld.global.u32 %r9, [%d2[[||+4096]]];"),

@@ -1,13 +1,13 @@
-//! What a tensor copy has brought is multiplied with the swizzle that it was loaded with, and in the
+//! Data of a tensor copy must be multiplied with the swizzle that it was loaded with, and in the
 //! order of its rows.
 
 use crate::common::Matrix;
 use ptx_sim::tensor_map::{DataType, Swizzle};
 use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
 
-/// Two loads of 32 rows of 128 bytes, and a multiplication with the descriptor's swizzle 1.
+/// Two loads of 32 rows of 128 bytes, and a multiplication whose descriptor has swizzle 1.
 const KERNEL: &str = include_str!("findings/swizzle_of_another_tile.ptx");
-/// After the wait, each thread writes 64 bytes of the tile.
+/// After the wait, each thread overwrites 64 bytes of the tile.
 const REWRITTEN: &str = "mad.lo.u32 %r7, %r1, 64, %r2; mov.u32 %r4, 0;
     st.shared.v4.u32 [%r7], {%r4, %r4, %r4, %r4}; st.shared.v4.u32 [%r7+16], {%r4, %r4, %r4, %r4};
     st.shared.v4.u32 [%r7+32], {%r4, %r4, %r4, %r4}; st.shared.v4.u32 [%r7+48], {%r4, %r4, %r4, %r4};
@@ -26,7 +26,7 @@ fn found(kernel: &str, swizzle: Swizzle) -> Vec<FindingKind> {
     report.findings.iter().map(|finding| finding.kind).collect()
 }
 
-/// The kernel with another swizzle in its descriptor: 2 is 64 bytes, 3 is 32.
+/// Returns the kernel with another swizzle in its descriptor: 2 is 64 bytes, 3 is 32.
 fn with_code(code: u64) -> String {
     let (before, after) = (1 << 62 | 0x40_0001_0000_u64, code << 62 | 0x40_0001_0000);
     let (before, after) = (format!("{before:#018x}"), format!("{after:#018x}"));
@@ -42,19 +42,19 @@ fn the_map_and_the_descriptor_have_one_swizzle() {
     assert_eq!(found(&with_code(3), Swizzle::B128), [FindingKind::SwizzleMismatch]);
 }
 
-/// What threads write they lay out as they like.
+/// Threads may write data in any layout.
 #[test]
 fn what_threads_have_written_since_is_theirs() {
     let rewritten = KERNEL.replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));
     assert_ne!(rewritten, KERNEL);
     assert_eq!(found(&rewritten, Swizzle::None), []);
-    // Of some of it, not of the rest.
+    // Only a part is overwritten.
     let some = rewritten.replace("mad.lo.u32 %r7, %r1, 64, %r2;", "mad.lo.u32 %r7, %r4, 64, %r2;");
     assert!(found(&some, Swizzle::None).contains(&FindingKind::SwizzleMismatch));
 }
 
-/// The kernel with other offsets in its descriptor, of which the first swizzle is 1, and with more
-/// memory behind the tile.
+/// Returns the kernel with other offsets in the descriptor whose swizzle is 1, and with more memory
+/// after the tile.
 fn with_offsets(leading: u64, stride: u64) -> String {
     let (before, after) = (0x40_0001_0000_u64, stride >> 4 << 32 | leading >> 4 << 16);
     let [before, after] = [before, after].map(|offsets| format!("{:#018x}", 1 << 62 | offsets));
@@ -63,7 +63,7 @@ fn with_offsets(leading: u64, stride: u64) -> String {
     changed
 }
 
-/// Of the 64 rows two copies bring 32 each, 8 of them every 1024 bytes.
+/// Two copies load 32 rows each, 8 rows in every 1024 bytes.
 #[test]
 fn neighbours_in_an_operand_are_neighbours_in_their_tile() {
     let found = |leading, stride| found(&with_offsets(leading, stride), Swizzle::B128);
@@ -71,14 +71,15 @@ fn neighbours_in_an_operand_are_neighbours_in_their_tile() {
     for stride in [1040, 1152, 2048, 3072] {
         assert!(found(16, stride).contains(&FindingKind::LayoutMismatch), "{stride}");
     }
-    // With a swizzle, K-major, LBO is not used by one instruction; and 0 repeats rows on purpose.
+    // In K-major order with a swizzle, a single instruction does not use LBO, and an SBO of 0
+    // repeats rows on purpose.
     assert_eq!(found(2048, 1024), []);
     assert_eq!(found(16, 0), []);
-    // What is 4096 bytes further is another copy's, of which any rows may be next.
+    // 4096 bytes further on is the other copy's data, whose rows may come next in any order.
     assert!(!found(16, 4096).contains(&FindingKind::LayoutMismatch));
 }
 
-/// Threads lay out what they write as they like.
+/// Threads may write data in any order.
 #[test]
 fn what_threads_have_written_has_no_order() {
     let written = with_offsets(16, 2048).replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));

@@ -1,5 +1,5 @@
-//! Tensor maps that kernels change, and copies in im2col mode: kernels by hand, each with twins
-//! that break one thing.
+//! Tensor maps that kernels change, and copies in im2col mode: handwritten kernels, and variants
+//! that each break one thing.
 
 use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
@@ -8,8 +8,9 @@ use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, laun
 const MATRIX: [u64; 2] = [12, 32];
 const BOX: [u32; 2] = [4, 16];
 
-/// A warp makes a map of a template by changing its address and number of rows in shared memory,
-/// puts it into global memory, loads a box through it and stores that through the map `to`.
+/// A warp derives a map from a template by changing its address and number of rows in shared
+/// memory, copies it to global memory, loads a box through it, and stores the box through the map
+/// `to`.
 const REPLACE: &str = "
 .version 8.3
 .target sm_90a
@@ -67,7 +68,7 @@ DONE:
 }
 ";
 
-/// A map of a matrix of `u16`.
+/// Returns a map of a matrix of `u16`.
 fn matrix(address: u64) -> TensorMap {
     TensorMap {
         element: DataType::U16,
@@ -82,8 +83,8 @@ fn matrix(address: u64) -> TensorMap {
     }
 }
 
-/// Kind and text of what the kernel is found to do wrong, and the first 4 rows of 16 numbers that
-/// it has stored.
+/// Returns the kind and text of each finding, and the first 4 rows of 16 numbers that the kernel
+/// has stored.
 fn run_replace(ptx: &str, seed: u64) -> (Vec<(FindingKind, String)>, Vec<u16>) {
     let module = Module::load(ptx).expect("it loads");
     let mut memory = GlobalMemory::default();
@@ -106,7 +107,7 @@ fn run_replace(ptx: &str, seed: u64) -> (Vec<(FindingKind, String)>, Vec<u16>) {
 
 #[test]
 fn a_changed_map_is_used() {
-    // From row 4 of the 6 that the changed map has: two rows, and two of zeros.
+    // From row 4 of the 6 rows in the changed map: two rows of data, and two of zeros.
     let wanted: Vec<u16> = (4..8)
         .flat_map(|row| (0..16).map(move |column| if row < 6 { row * 32 + column } else { 0 }))
         .collect();
@@ -115,7 +116,7 @@ fn a_changed_map_is_used() {
     }
 }
 
-/// The kernel with the text `old` in place of `new` is found to do `kind`, with `what` in the
+/// Checks that the kernel with `new` in place of `old` has a finding of `kind` with `what` in its
 /// message, under each seed.
 fn replaced(old: &str, new: &str, kind: FindingKind, what: &str) {
     assert_eq!(REPLACE.matches(old).count(), 1, "{old}");
@@ -191,7 +192,7 @@ fn what_is_changed_is_checked_where_it_is_used() {
     );
 }
 
-/// A row that ends within 16 bytes: loads are exact to the element, stores write all 16.
+/// A row that ends within 16 bytes: loads are exact to the element, but stores write all 16.
 #[test]
 fn stores_through_a_changed_map_keep_to_its_rows() {
     let with = |columns: u32, through: &str| {
@@ -269,8 +270,8 @@ WAIT:
 }
 ";
 
-/// 3 images of 4×5 pixels of 8 channels of `u16`, filled with numbers from 1, of which 12 pixels
-/// are gathered; and 2 rows of 7 pixels to store them to.
+/// Runs the kernel on 3 images of 4×5 pixels of 8 channels of `u16`, numbered from 1. It gathers 12
+/// pixels, and stores them to 2 rows of 7 pixels.
 fn run_columns(ptx: &str, change: impl Fn(&mut TensorMap, &mut TensorMap)) -> Result<Vec<u16>, String> {
     let module = Module::load(ptx).map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::default();
@@ -313,7 +314,7 @@ fn run_columns(ptx: &str, change: impl Fn(&mut TensorMap, &mut TensorMap)) -> Re
 
 #[test]
 fn columns_are_gathered_and_stored() {
-    // The filter's base goes over columns -1 to 3 and rows -1 to 2, from (0, -1) of image 1; the
+    // The base of the filter covers columns -1 to 3 and rows -1 to 2, from (0, -1) of image 1. The
     // tap is 2 to the right and 1 down.
     let mut bases = (1..3).flat_map(|n| (-1..3_i64).flat_map(move |h| (-1..4_i64).map(move |w| (n, h, w))));
     let pixels = bases.by_ref().skip_while(|base| *base != (1, 0, -1)).take(12).map(|(n, h, w)| {
@@ -361,7 +362,7 @@ fn columns_that_break_a_rule_are_found() {
     assert!(refused.is_err_and(|error| error.contains("argument 0: element stride 9 of dimension 1")));
 }
 
-/// One load into the tile behind the mbarrier.
+/// One load into the tile after the mbarrier.
 const LOAD: &str = "
 .version 8.0
 .target sm_90a

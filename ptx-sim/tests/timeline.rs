@@ -1,4 +1,4 @@
-//! `ptx-sim run --trace`: the JSON, read back.
+//! The JSON of `ptx-sim run --trace`, read back.
 #![cfg(feature = "cli")]
 
 use std::collections::BTreeMap;
@@ -8,16 +8,16 @@ use crate::common;
 use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
 use serde_json::Value;
 
-/// Shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032, which two blocks share: 7
-/// by 5 tiles.
+/// The shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032 (7 by 5 tiles) that two
+/// blocks share.
 const PIPELINED: &str = "--grid 2 --block 64 --shared 65616 --buffer random:f16:200x1032:5 --buffer zeros:f16:200x1032 \
                          --buffer zeros:u32:2 --arg map:0:f16:extents=200x1032:box=32x256 \
                          --arg map:1:f16:extents=200x1032:box=32x256 --arg address:2 --arg len:2 --arg u32:5 --arg u32:35";
 
-/// What is on a row: its name, and its events but those that only name it.
+/// The rows: their names, and their events without those that only name the row.
 type Rows = BTreeMap<String, Vec<Value>>;
 
-/// Runs a kernel with a trace; gives what was printed, the whole trace, and its rows.
+/// Runs a kernel with a trace. Returns the output, the whole trace, and its rows.
 fn traced(name: &str, ptx: &str, words: &str, code: i32) -> (String, Value, Rows) {
     let (ptx, target) = (file(&format!("{name}.ptx"), ptx), place(&format!("{name}.json")));
     let text = printed(&run(&[&ptx, "--trace", &target.to_string_lossy()], words), code);
@@ -54,7 +54,7 @@ fn arg<'e>(event: &'e Value, key: &str) -> &'e str {
     event["args"][key].as_str().unwrap_or_else(|| panic!("no `{key}` in {event}"))
 }
 
-/// The slices of a row that are of a category, in the order of the file.
+/// Returns the slices of a row in a category, in the order of the file.
 fn slices<'r>(rows: &'r Rows, row: &str, category: &str) -> Vec<&'r Value> {
     let of = |event: &&Value| event["ph"] == "X" && event["cat"] == category;
     rows.get(row).unwrap_or_else(|| panic!("no row `{row}`")).iter().filter(of).collect()
@@ -82,7 +82,7 @@ fn every_row_is_in_order_and_without_overlap() {
                 }
                 for event in events {
                     assert!(event["ph"] == "X" || event["ph"] == "i", "{event}");
-                    // What a warp runs may begin where the compiler names no line.
+                    // A run of instructions may begin where the compiler names no line.
                     assert!(event["cat"] == "runs" || arg(event, "source").contains(".rs:"), "{event}");
                     assert!(event["args"]["PTX line"].as_u64() > Some(0), "{event}");
                 }

@@ -1,4 +1,4 @@
-//! What lanes of a warp read of one another, where some of them are not there; and their products.
+//! Values that lanes of a warp read from each other when some lanes are absent, and `mma.sync`.
 
 use crate::pairs::{accepted, block, refused};
 use ptx_sim::FindingKind;
@@ -22,7 +22,7 @@ fn lanes_that_have_exited_are_not_read() {
     let kernel = block(32, body);
     kernel.gives(|_, lane| lane ^ 16);
     assert!(kernel.lacks(FindingKind::Execution).contains("which does not run: it has exited"));
-    // A bound keeps each lane from reading them.
+    // A clamp keeps each lane from reading them.
     let body = "setp.ge.u32 %p1, %r1, 16; @%p1 exit; shfl.sync.down.b32 %r9, %r1, 4, [[15||31]], -1;";
     let kernel = block(32, body);
     kernel.gives(|_, lane| match lane {
@@ -46,7 +46,7 @@ fn lanes_that_a_block_does_not_have_are_not_read() {
     }
 }
 
-/// A lane whose source is out of range keeps its own value, and the predicate says so.
+/// A lane whose source is out of range keeps its own value, and the predicate reports that.
 #[test]
 fn lanes_out_of_range_keep_their_own_value() {
     let body = "shfl.sync.up.b32 %r9|%p1, %r1, 5, 0, -1; @!%p1 add.u32 %r9, %r9, 100;";
@@ -58,7 +58,7 @@ fn lanes_out_of_range_keep_their_own_value() {
     block(32, body).gives(|_, lane| if lane ^ 12 <= lane & 24 | 7 { lane ^ 12 } else { lane + 100 });
 }
 
-/// What is computed of the lanes that are there, in a warp that has 8 of them.
+/// Collective operations in a warp that has only 8 lanes.
 #[test]
 fn lanes_that_are_not_there_count_for_nothing() {
     let lanes = |thread: u32| thread / 32 * 32..(thread / 32 * 32 + 32).min(40);
@@ -91,7 +91,8 @@ fn forms() {
     ]);
 }
 
-/// A of ones but for its last row, which is of twos, and B of ones: D is 8, and 16 in that row.
+/// A consists of ones except for its last row, which consists of twos, and B of ones. D is 8, and
+/// 16 in that row.
 const PRODUCT: &str = "mov.u32 %r20, 0x3c003c00; mov.u32 %r21, %r20; mov.u32 %r22, %r20; mov.u32 %r23, 0;\n\
     setp.ge.u32 %p1, %r1, 28; @%p1 mov.u32 %r21, 0x40004000; mov.f32 %f0, 0f3f800000;\n";
 const MMA: &str = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r20, %r21}, {%r22}, \

@@ -1,5 +1,5 @@
-//! The attributes of TMA kernels. `tma-codegen` implements them; `tma-runtime` has the vocabulary,
-//! and exports them:
+//! The attributes of TMA kernels. `tma-codegen` implements them. `tma-runtime` defines the
+//! vocabulary and re-exports them:
 //!
 //! ```ignore
 //! use tma_runtime::prelude::*;
@@ -45,22 +45,22 @@
 //! }
 //! ```
 //!
-//! `#[tma_module]` goes around kernels that share constants, type aliases and functions, and
-//! `#[tma_device]` on such a function. The package's build script compiles the kernels to PTX.
+//! `#[tma_module]` encloses kernels that share constants, type aliases and functions, and
+//! `#[tma_device]` marks such a function. The package's build script compiles the kernels to PTX.
 
 use proc_macro::TokenStream;
 
 /// Turns a function into a kernel.
 ///
 /// Options: `threads = 128` or `threads = [x, y, z]` (threads per block, required),
-/// `min_blocks = n` (blocks that should fit one multiprocessor at the same time),
-/// `max_registers = n` (registers per thread), and `instances(name = <f16, 128>, ..)` or
+/// `min_blocks = n` (blocks that should fit on one multiprocessor at once), `max_registers = n`
+/// (registers per thread), and `instances(name = <f16, 128>, ..)` or
 /// `instances(T in [f16, bf16], N in [64, 128])` (the instances of a generic kernel to compile: one
-/// by one, or all combinations of lists). The language reference has them all.
+/// by one, or all combinations of lists). The language reference lists all options.
 ///
-/// The function becomes a module of its name, with `launch` and `SPEC`, and a module in it for each
-/// instance. Mistakes are reported with a code, `TMA0001` to `TMA0999`, which has a page in the
-/// book.
+/// The function becomes a module of the same name. It contains `launch`, `SPEC`, and a module for
+/// each instance. Mistakes are reported with a code, `TMA0001` to `TMA0999`, which has a page in
+/// the book.
 #[proc_macro_attribute]
 pub fn tma_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     tma_codegen::expand::kernel(attr.into(), item.into()).into()
@@ -75,7 +75,7 @@ pub fn tma_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     tma_codegen::expand::module(attr.into(), item.into()).into()
 }
 
-/// A function that the kernels of the same `#[tma_module]` can call; it is inlined.
+/// Marks a function that kernels of the same `#[tma_module]` can call. It is inlined.
 #[proc_macro_attribute]
 pub fn tma_device(attr: TokenStream, item: TokenStream) -> TokenStream {
     tma_codegen::expand::device(attr.into(), item.into()).into()

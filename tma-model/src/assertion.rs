@@ -1,41 +1,42 @@
-//! How a kernel that may call nothing tells which of its assertions failed: what the compiler, the
-//! runtime and the simulator agree on.
+//! The protocol by which a kernel reports a failed assertion without calling anything. The
+//! compiler, the runtime and the simulator share it.
 //!
-//! The kernel's PTX has a variable, [`VARIABLE`], with the address of memory of the host, or 0 if
-//! nobody listens. A thread whose assertion fails writes a [`Record`] there, makes it visible to
-//! the host and traps. The record has the assertion's number; the line of the PTX with the trap has
-//! its place and message in a [`Remark`].
+//! The kernel's PTX has a variable, [`VARIABLE`], that holds the address of a buffer in host
+//! memory, or 0 if the host does not listen. A thread whose assertion fails writes a [`Record`] to
+//! the buffer, makes it visible to the host and traps. The record contains the number of the
+//! assertion. The line of PTX with the trap ends in a [`Remark`], which contains the assertion's
+//! source location and message.
 
 use std::fmt;
 
-/// The variable in global memory, of 64 bits, that has the address of the host's memory.
+/// Name of the 64-bit variable in global memory that holds the address of the host's buffer.
 pub const VARIABLE: &str = "tma_failure";
 
-/// How many words of 32 bits a [`Record`] has. They are written by one instruction.
+/// Length of a [`Record`] in 32-bit words. One instruction writes them all.
 pub const WORDS: usize = 4;
 
-/// By how many bits the coordinates of a thread along y and z are moved in their word. Source: CUDA
-/// C++ Programming Guide, "Technical Specifications per Compute Capability": a block has at most
-/// 1024 threads along x and y, and 64 along z.
+/// Left shifts of a thread's y and z indices within their word. Source: CUDA C++ Programming Guide,
+/// "Technical Specifications per Compute Capability": a block has at most 1024 threads along x and
+/// y, and 64 along z.
 pub const THREAD_SHIFTS: [u32; 2] = [10, 20];
 
-/// By how many bits the coordinate of a block along z is moved in its word. Source: as for
-/// [`THREAD_SHIFTS`]: a grid has at most 65535 blocks along y and z.
+/// Left shift of a block's z index within its word. Source: as for [`THREAD_SHIFTS`]: a grid has at
+/// most 65535 blocks along y and z.
 pub const BLOCK_SHIFT: u32 = 16;
 
-/// What a thread writes whose assertion failed.
+/// The record that a thread writes when its assertion fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which assertion it was, from 1.
+    /// Number of the assertion, from 1.
     pub number: u32,
-    /// The thread's place in its block.
+    /// Index of the thread in its block.
     pub thread: [u32; 3],
-    /// The block's place in the grid.
+    /// Index of the block in the grid.
     pub block: [u32; 3],
 }
 
 impl Record {
-    /// The record in these words; none if nobody has written one.
+    /// Decodes a record from these words. Returns `None` if no thread has written one.
     pub const fn decode([number, thread, x, yz]: [u32; WORDS]) -> Option<Self> {
         if number == 0 {
             return None;
@@ -50,22 +51,22 @@ impl Record {
     }
 }
 
-/// What the comment behind a trap says of its assertion.
+/// The description of an assertion, in the comment after its trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remark<'s> {
-    /// Which one it is, from 1.
+    /// Number of the assertion, from 1.
     pub number: u32,
-    /// File, line and column, as in `src/main.rs:12:20`.
+    /// File, line and column, such as `src/main.rs:12:20`.
     pub place: &'s str,
-    /// What does not hold.
+    /// The assertion's message.
     pub message: &'s str,
 }
 
-/// What stands before a remark.
+/// The text that introduces a remark.
 const BEGINNING: &str = "// assertion ";
 
 impl<'s> Remark<'s> {
-    /// The remark that ends a line of PTX, if one does.
+    /// Finds the remark at the end of a line of PTX, if there is one.
     pub fn find(line: &'s str) -> Option<Self> {
         let (_, remark) = line.split_once(BEGINNING)?;
         let (number, rest) = remark.split_once(": ")?;

@@ -1,45 +1,46 @@
-//! How many wavefronts an access of a warp to shared memory needs.
+//! Wavefronts of a warp's access to shared memory.
 //!
-//! Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*: in each,
-//! every bank gives or takes one word, to or from all lanes that want that word. An access of 8
-//! bytes a lane is served by half-warps, one of 16 bytes by quarter-warps, so that without a
-//! conflict each wavefront moves 128 bytes. Lanes of an atomic operation that share a word come one
-//! after the other.
+//! Shared memory has 32 banks of 4 bytes, and serves an access of a warp in *wavefronts*. In each
+//! wavefront every bank transfers one word, from or to all lanes that access that word. An access
+//! of 8 bytes per lane is served by half-warps, and one of 16 bytes by quarter-warps, so that
+//! without conflicts each wavefront moves 128 bytes. Lanes of an atomic operation that access the
+//! same word are serialised.
 //!
 //! Sources: CUDA C++ Programming Guide, "Compute Capability 5.x", "Shared Memory", which later
-//! architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on one
-//! place are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and
-//! "wavefront". That 8 bytes a lane go by half-warps stands in the guide's chapter on compute
-//! capability 2.x; of 16 bytes no document says more than that 128 bytes are the most of a
-//! wavefront. A GPU may join two such phases where their lanes want the same words.
+//! architectures keep (banks, and words that lanes share), and "SIMT Architecture" (atomics on the
+//! same address are serialised); Nsight Compute, "Kernel Profiling Guide", "Shared Memory" and
+//! "wavefront". The guide describes half-warps for 8 bytes per lane in its chapter on compute
+//! capability 2.x. For 16 bytes per lane, the only documented fact is that a wavefront moves at
+//! most 128 bytes. A GPU may merge two such phases if their lanes access the same words.
 
 const BANKS: u32 = 32;
-/// Bytes that a bank gives or takes in a wavefront.
+/// Bytes that one bank transfers in a wavefront.
 const WORD: u32 = 4;
-/// Bytes that all banks move in a wavefront.
+/// Bytes that all banks together transfer in a wavefront.
 const WAVEFRONT: u32 = BANKS * WORD;
 
 /// The wavefronts of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wavefronts {
-    /// Those that it needs.
+    /// Wavefronts that the access needs.
     pub needed: u32,
-    /// Those that it would need if no two words were in one bank.
+    /// Wavefronts that it would need without bank conflicts.
     pub ideal: u32,
 }
 
 impl Wavefronts {
-    /// Wavefronts beyond the ideal.
+    /// Returns the number of wavefronts beyond the ideal.
     pub const fn conflicts(self) -> u32 {
         self.needed.saturating_sub(self.ideal)
     }
 }
 
-/// The wavefronts of one access of `bytes` bytes per lane, at the offset in shared memory that each
-/// of the lanes in the mask `lanes` has. `serial`: lanes that want the same word do not share it.
+/// Counts the wavefronts of one access of `bytes` bytes per lane. `offsets` are the lanes' offsets
+/// in shared memory, and `lanes` is the mask of active lanes. If `serial`, lanes that access the
+/// same word do not share it.
 pub fn wavefronts(offsets: &[u64; 32], lanes: u32, bytes: u32, serial: bool) -> Wavefronts {
     let mut sum = Wavefronts::default();
-    // Lanes that are served together, so that they want as many words as there are banks at most.
+    // Lanes served together: together they access at most one word per bank.
     let together = (WAVEFRONT / bytes.max(1)).clamp(1, 32);
     for first in (0..32).step_by(together as usize) {
         let phase = lanes & (u32::MAX >> (32 - together)) << first;
@@ -51,10 +52,10 @@ pub fn wavefronts(offsets: &[u64; 32], lanes: u32, bytes: u32, serial: bool) -> 
     sum
 }
 
-/// The most words that one bank has to serve.
+/// Returns the largest number of words that any one bank has to serve.
 fn busiest_bank(offsets: &[u64; 32], phase: u32, words: u32, serial: bool) -> u32 {
     let mut wanted = [0_u32; BANKS as usize];
-    // The first word of each bank: mostly the only one. All the others lie in `more`.
+    // The first word of each bank, which is usually the only one. `more` holds the others.
     let mut first = [0_u32; BANKS as usize];
     let mut more = Vec::new();
     let mut most = 1;
@@ -78,7 +79,7 @@ fn busiest_bank(offsets: &[u64; 32], phase: u32, words: u32, serial: bool) -> u3
 mod tests {
     use super::*;
 
-    /// Wavefronts and ideal of all lanes, with `offset` bytes of lane i.
+    /// Needed and ideal wavefronts of a full warp, in which lane i accesses `offset(i)`.
     fn of(bytes: u32, offset: impl Fn(u64) -> u64) -> (u32, u32) {
         some(u32::MAX, bytes, offset)
     }
@@ -108,9 +109,9 @@ mod tests {
         assert_eq!(of(1, |i| i), (1, 1), "32 bytes are 8 words");
         assert_eq!(of(2, |i| i * 2), (1, 1));
         assert_eq!(of(2, |i| i * 4 + 2), (1, 1));
-        // A column of a matrix of 64 halves per row.
+        // A column of a matrix with 64 halves per row.
         assert_eq!(of(2, |i| i * 128), (32, 1));
-        // Columns of 32 halves per row: words 16 apart, so that each bank of two has 16.
+        // A column with 32 halves per row: the words are 16 apart, so two banks serve 16 each.
         assert_eq!(of(2, |i| i * 64), (16, 1));
     }
 
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(of(8, |i| i * 16), (4, 2), "stride 2: lanes i and i + 8 of each half");
         assert_eq!(of(8, |i| i * 128), (32, 2), "stride 16: 16 of each half in one bank");
         assert_eq!(of(8, |_| 8), (2, 2), "broadcast");
-        // The halves do not meet.
+        // The two halves are separate phases, so they cannot conflict.
         assert_eq!(of(8, |i| i % 16 * 8 + i / 16 * 128), (2, 2));
     }
 
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(of(16, |i| i * 16), (4, 4), "stride 1");
         assert_eq!(of(16, |i| i * 32), (8, 4), "stride 2: lanes i and i + 4 of each quarter");
         assert_eq!(of(16, |i| i * 128), (32, 4), "a column of 128-byte rows: 8 of each quarter in 4 banks");
-        // The same column with chunks exchanged as the 128-byte swizzle does.
+        // The same column, with its chunks permuted by the 128-byte swizzle.
         assert_eq!(of(16, |i| i * 128 + i % 8 * 16), (4, 4));
     }
 
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!((same.needed, same.ideal), (32, 1));
         let apart = wavefronts(&std::array::from_fn(|lane| lane as u64 * 4), u32::MAX, 4, true);
         assert_eq!((apart.needed, apart.ideal), (1, 1));
-        // Four bins of eight lanes.
+        // Four bins of eight lanes each.
         let bins = wavefronts(&std::array::from_fn(|lane| lane as u64 % 4 * 4), u32::MAX, 4, true);
         assert_eq!((bins.needed, bins.ideal), (8, 1));
     }

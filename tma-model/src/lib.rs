@@ -1,18 +1,18 @@
 //! A description of the hardware: the types, numbers and rules that the compiler, the runtime and
 //! the simulator share.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`scalar`] | the scalars of kernels, and the data types of tensor maps |
-//! | [`swizzle`] | how a tile's rows are laid out in shared memory |
-//! | [`tile`] | the geometry of a tile, and which tiles a tensor map can move |
-//! | [`tensor_map`] | the parameters of a tensor map, and the rules that the driver has for them |
-//! | [`operation`] | reductions and atomics, with the types that they take |
-//! | [`sync`] | the arithmetic of clocks, mbarriers, groups of copies and conflicting accesses |
+//! | [`swizzle`] | the layout of a tile's rows in shared memory |
+//! | [`tile`] | the geometry of a tile, and the tiles that a tensor map can move |
+//! | [`tensor_map`] | the parameters of a tensor map, and the driver's rules for them |
+//! | [`operation`] | reductions and atomics, with the types that they support |
+//! | [`sync`] | vector clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
-//! | [`banks`] | how many wavefronts an access to shared memory needs |
-//! | [`assertion`] | how a kernel without calls reports which assertion failed |
-//! | [`limits`] | every other number that the hardware fixes, with the document that says so |
+//! | [`banks`] | the wavefronts of an access to shared memory |
+//! | [`assertion`] | reports of failed assertions, from kernels without calls |
+//! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
 //! ```
 //! use tma_model::{Scalar, TileSwizzle, TileType, limits};
@@ -25,8 +25,8 @@
 //! ```
 //!
 //! The package is pure data and arithmetic. It has no dependencies, because it is compiled into a
-//! procedural macro, into build scripts and into programs alike. What an instruction *does* is not
-//! here: the simulator has semantics of its own, so that it can judge the compiler.
+//! procedural macro, into build scripts and into programs alike. The *semantics* of instructions
+//! are not here: the simulator has its own, so that it can judge the compiler independently.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod assertion;

@@ -1,45 +1,46 @@
-//! Every number that the hardware fixes, with the document that says so.
+//! The numbers that the hardware fixes, each with the document that states it.
 
 use std::ops::RangeInclusive;
 
 use crate::swizzle::{Interleave, Swizzle, TileSwizzle};
 
-/// Dynamic shared memory of one block, in bytes: 227 KiB.
-/// Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications, 9.0.
+/// Maximum dynamic shared memory of one block, in bytes: 227 KiB. Source: CUDA C++ Programming
+/// Guide, "Compute Capabilities", technical specifications, 9.0.
 pub const SHARED_BYTES: u64 = 227 * 1024;
 
 /// Shared memory of one multiprocessor, in bytes. Source: as above.
 pub const MULTIPROCESSOR_SHARED_BYTES: u64 = 228 * 1024;
 
-/// Shared memory that the system keeps of each block, in bytes. It lies before the block's own, so
-/// that the first variable is at this address. Source: Hopper Tuning Guide, "Unified Shared
-/// Memory/L1/Texture Cache"; PTX ISA, "Special Registers: %reserved_smem_offset_begin".
+/// Shared memory that the system reserves in each block, in bytes. It precedes the block's own
+/// shared memory, so the first variable is at this address. Source: Hopper Tuning Guide, "Unified
+/// Shared Memory/L1/Texture Cache"; PTX ISA, "Special Registers: %reserved_smem_offset_begin".
 pub const RESERVED_SHARED_BYTES: u32 = 1024;
 
-/// The unit in which shared memory is allocated, in bytes. Source: PTX ISA, "Special Registers:
+/// Allocation granularity of shared memory, in bytes. Source: PTX ISA, "Special Registers:
 /// %total_smem_size", `sm_9x`.
 pub const SHARED_UNIT_BYTES: u32 = 128;
 
-/// Threads of one block. Source: as above.
+/// Maximum threads of one block. Source: as above.
 pub const BLOCK_THREADS: u64 = 1024;
 
-/// Threads of a block along z; along x and y it is [`BLOCK_THREADS`]. Source: as above.
+/// Maximum threads of a block along z. Along x and y it is [`BLOCK_THREADS`]. Source: as above.
 pub const BLOCK_THREADS_Z: u32 = 64;
 
-/// Registers of one thread. Source: as above.
+/// Maximum registers of one thread. Source: as above.
 pub const THREAD_REGISTERS: u32 = 255;
 
 /// Registers of a multiprocessor. Source: as above.
 pub const MULTIPROCESSOR_REGISTERS: u32 = 65_536;
 
-/// Blocks resident on a multiprocessor at once. Source: as above.
+/// Maximum blocks resident on a multiprocessor at once. Source: as above.
 pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
 
-/// Threads resident on a multiprocessor at once. Source: as above.
+/// Maximum threads resident on a multiprocessor at once. Source: as above.
 pub const MULTIPROCESSOR_THREADS: u64 = 2048;
 
-/// Blocks of one cluster: as many as every device with clusters takes, or as a device may take on
-/// request. Source: CUDA C++ Programming Guide, "Thread Block Clusters" (8); CUDA driver API,
+/// Returns the maximum number of blocks in a cluster. Every device with clusters supports the
+/// portable size; a device may support the nonportable one on request. Source: CUDA C++ Programming
+/// Guide, "Thread Block Clusters" (8); CUDA driver API,
 /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`, and Hopper Tuning Guide, "Thread Block
 /// Clusters" (16).
 pub const fn cluster_blocks(nonportable: bool) -> u32 {
@@ -53,39 +54,39 @@ pub const WARP_THREADS: u32 = 32;
 /// Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 pub const WARPGROUP_THREADS: u32 = 128;
 
-/// Bytes of kernel parameters. Source: CUDA C++ Programming Guide, "__global__ function argument
-/// processing" (32,764 bytes since CUDA 12.1; older drivers take 4,096, which is what is kept
-/// here).
+/// Maximum bytes of kernel parameters. Source: CUDA C++ Programming Guide, "__global__ function
+/// argument processing" (32,764 bytes since CUDA 12.1). This is the limit of older drivers, 4,096.
 pub const PARAM_BYTES: u64 = 4096;
 
-/// Dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+/// Maximum dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
+/// `tensorRank`.
 pub const MAX_RANK: usize = 5;
 
-/// Bytes, and alignment, of a tensor map in memory.
-/// Source: PTX ISA, "tensormap.cp_fenceproxy" (128 bytes, in global memory at a multiple of 128).
+/// Size, and alignment, of a tensor map in memory, in bytes. Source: PTX ISA,
+/// "tensormap.cp_fenceproxy" (128 bytes, in global memory at a multiple of 128).
 pub const MAP_BYTES: u32 = 128;
 
-/// The largest extent of a box along each dimension.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+/// Maximum extent of a box along each dimension. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
+/// `boxDim`.
 pub const BOX_EXTENT: u32 = 256;
 
-/// The most bytes of a box. No document says so: a driver (580) refuses larger ones.
+/// Maximum bytes of a box. Undocumented: driver 580 rejects larger boxes.
 pub const BOX_BYTES: u64 = MULTIPROCESSOR_SHARED_BYTES;
 
-/// What the bytes of a box's innermost dimension must be a multiple of; also the unit in which the
-/// copy engine moves bytes. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
+/// Granularity of a box's innermost dimension, in bytes; also the unit in which the copy engine
+/// moves bytes. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `boxDim`.
 pub const BOX_INNER_BYTES: u64 = 16;
 
-/// The most pixels of a column in im2col mode.
-/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelsPerColumn`.
+/// Maximum pixels of a column in im2col mode. Source: CUDA driver API, `cuTensorMapEncodeIm2col`,
+/// `pixelsPerColumn`.
 pub const COLUMN_PIXELS: u32 = 1024;
 
-/// Ranks of tensors in im2col mode.
-/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `tensorRank`.
+/// Supported ranks of tensors in im2col mode. Source: CUDA driver API, `cuTensorMapEncodeIm2col`,
+/// `tensorRank`.
 pub const IM2COL_RANKS: RangeInclusive<usize> = 3..=MAX_RANK;
 
-/// The greatest im2col offset of a tensor of this rank: they share 16 bits.
-/// Source: PTX ISA, "im2col mode", "im2col offsets".
+/// Returns the maximum im2col offset for a tensor of this rank. The offsets of all dimensions share
+/// 16 bits. Source: PTX ISA, "im2col mode", "im2col offsets".
 pub const fn im2col_offset(rank: usize) -> u16 {
     match rank {
         ..=3 => u16::MAX,
@@ -94,8 +95,9 @@ pub const fn im2col_offset(rank: usize) -> u16 {
     }
 }
 
-/// The corners that a bounding box of a tensor of this rank may have: they share 32 bits.
-/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelBoxLowerCorner`.
+/// Returns the range of a bounding box's corners for a tensor of this rank. The corners of all
+/// dimensions share 32 bits. Source: CUDA driver API, `cuTensorMapEncodeIm2col`,
+/// `pixelBoxLowerCorner`.
 pub const fn corner_range(rank: usize) -> RangeInclusive<i32> {
     let reach = match rank {
         ..=3 => 1 << 15,
@@ -105,20 +107,20 @@ pub const fn corner_range(rank: usize) -> RangeInclusive<i32> {
     -reach..=reach - 1
 }
 
-/// The least rank of an interleaved layout.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`.
+/// Minimum rank of an interleaved layout. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
+/// `tensorRank`.
 pub const INTERLEAVED_RANK: usize = 3;
 
-/// The greatest extent of a tensor, in elements.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalDim`.
+/// Maximum extent of a tensor, in elements. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
+/// `globalDim`.
 pub const TENSOR_EXTENT: u64 = 1 << 32;
 
-/// What every stride of a tensor is less than, in bytes.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalStrides`.
+/// Exclusive upper bound of a tensor's strides, in bytes. Source: CUDA driver API,
+/// `cuTensorMapEncodeTiled`, `globalStrides`.
 pub const STRIDE_LIMIT: u64 = 1 << 40;
 
-/// What a tensor's address and strides must be multiples of, in bytes.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `globalAddress` and `globalStrides`.
+/// Returns the alignment of a tensor's address and strides, in bytes. Source: CUDA driver API,
+/// `cuTensorMapEncodeTiled`, `globalAddress` and `globalStrides`.
 pub const fn tensor_alignment(interleave: Interleave) -> u64 {
     match interleave {
         Interleave::None | Interleave::B16 => 16,
@@ -126,23 +128,23 @@ pub const fn tensor_alignment(interleave: Interleave) -> u64 {
     }
 }
 
-/// The farthest that two elements of a box can be apart, in elements of the tensor.
-/// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `elementStrides`.
+/// Maximum distance between neighbouring elements of a box, in elements of the tensor. Source: CUDA
+/// driver API, `cuTensorMapEncodeTiled`, `elementStrides`.
 pub const ELEMENT_STRIDE: u32 = 8;
 
-/// What the bytes before a box along the innermost dimension must be a multiple of, in loads,
+/// Returns the granularity of a box's start along the innermost dimension, in bytes, for loads,
 /// stores, reductions and prefetches: a unit of the copy engine, or a whole pixel of an interleaved
-/// layout. Source: PTX ISA, "Tiled mode", "Bounding Box" (its address is aligned to 16 bytes); an
-/// H200 stops with an illegal instruction.
+/// layout. Source: PTX ISA, "Tiled mode", "Bounding Box" (the box's address is aligned to 16
+/// bytes). An H200 stops with an illegal instruction otherwise.
 pub fn box_start_bytes(swizzle: TileSwizzle) -> u32 {
     swizzle.pixel_bytes().unwrap_or(BOX_INNER_BYTES as u32)
 }
 
-/// The alignment in shared memory of a tile: 128 bytes without a swizzle; with one, the bytes after
-/// which its pattern repeats, so that the hardware's pattern, which is taken from address bits,
-/// starts at the tile. Source: CUDA C++ Programming Guide, "Using TMA to transfer multi-dimensional
-/// arrays" (128 bytes); PTX ISA, "Swizzling modes", the boundaries at which the base offset is 0
-/// (256, 512 and 1024 bytes).
+/// Returns the alignment of a tile in shared memory: 128 bytes without a swizzle. With one, it is
+/// the period of the swizzle's pattern in bytes. The hardware derives the pattern from address
+/// bits, so this alignment makes the pattern start at the tile. Source: CUDA C++ Programming Guide,
+/// "Using TMA to transfer multi-dimensional arrays" (128 bytes); PTX ISA, "Swizzling modes", the
+/// boundaries at which the base offset is 0 (256, 512 and 1024 bytes).
 pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
     match swizzle.pattern() {
         Swizzle::None => 128,
@@ -152,22 +154,23 @@ pub const fn tile_alignment(swizzle: TileSwizzle) -> u64 {
     }
 }
 
-/// What the addresses and the size of a bulk copy without a tensor map must be multiples of, in
-/// bytes. Source: PTX ISA, "cp.async.bulk".
+/// Granularity of the addresses and the size of a bulk copy without a tensor map, in bytes. Source:
+/// PTX ISA, "cp.async.bulk".
 pub const BULK_BYTES: u32 = 16;
 
-/// The most bytes that a thread reads or writes by one instruction, whose address is a multiple of
-/// its size. Source: PTX ISA, "ld" and "st", `.v2` and `.v4`; `.v8` is not there for `sm_90`.
+/// Maximum bytes that one instruction of a thread reads or writes. The address must be a multiple
+/// of the size. Source: PTX ISA, "ld" and "st", `.v2` and `.v4`; `sm_90` has no `.v8`.
 pub const VECTOR_BYTES: u32 = 16;
 
-/// Bytes, and alignment, of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object".
+/// Size, and alignment, of an mbarrier, in bytes. Source: PTX ISA, "Size and alignment of mbarrier
+/// object".
 pub const BARRIER_BYTES: u64 = 8;
 
-/// The greatest arrival count of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object".
+/// Maximum arrival count of an mbarrier. Source: PTX ISA, "Contents of the mbarrier object".
 pub const BARRIER_ARRIVALS: u32 = (1 << 20) - 1;
 
-/// The greatest transaction count of an mbarrier, in bytes. Source: as above.
+/// Maximum transaction count of an mbarrier, in bytes. Source: as above.
 pub const BARRIER_BYTES_EXPECTED: u32 = (1 << 20) - 1;
 
-/// Named barriers of a block; `sync_threads` is number 0. Source: PTX ISA, "barrier".
+/// Number of named barriers of a block; `sync_threads` uses number 0. Source: PTX ISA, "barrier".
 pub const NAMED_BARRIERS: u32 = 16;

@@ -1,8 +1,8 @@
-//! Reductions and atomics, and the types that each takes.
+//! Reductions and atomics, and the types that each supports.
 
 use crate::Scalar;
 
-/// Makes an enum of the operations in a list, with the list itself and their names.
+/// Defines enums of operations, each with a list of all operations and their names.
 macro_rules! operations {
     ($(
         $(#[$doc:meta])*
@@ -17,10 +17,11 @@ macro_rules! operations {
         }
 
         impl $Op {
-            /// Every operation, in the order of declaration.
+            /// All operations, in the order of declaration.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
 
-            /// Its name: in PTX, and at the end of a kernel's method.
+            /// Returns the operation's name in PTX, which is also the suffix of the kernel's
+            /// method.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $name),+ }
             }
@@ -29,18 +30,19 @@ macro_rules! operations {
 }
 
 operations! {
-    /// What a reduction by the copy engine puts in the place of each element; a kernel's method is
-    /// `reduce_` and its name. Source: PTX ISA, "cp.reduce.async.bulk.tensor".
+    /// A reduction by the copy engine, named by the value that it stores in place of each element.
+    /// A kernel's method is `reduce_` and the name. Source: PTX ISA, "cp.reduce.async.bulk.tensor".
     pub enum ReduceOp {
         /// The sum; integers wrap.
         Add = "add",
-        /// The lesser.
+        /// The smaller value.
         Min = "min",
-        /// The greater.
+        /// The larger value.
         Max = "max",
-        /// One more, or 0 where it was the tile's element or above.
+        /// The old element plus one, or 0 if the old element was at least the tile's element.
         Inc = "inc",
-        /// One less, or the tile's element where it was 0 or above the tile's element.
+        /// The old element minus one, or the tile's element if the old element was 0 or above the
+        /// tile's element.
         Dec = "dec",
         /// Bitwise AND.
         And = "and",
@@ -50,14 +52,14 @@ operations! {
         Xor = "xor",
     }
 
-    /// What an atomic operation puts in the place of what was there; a kernel's method is `atomic_`
-    /// and its name. Source: PTX ISA, "atom".
+    /// An atomic operation, named by the value that it stores. A kernel's method is `atomic_` and
+    /// the name. Source: PTX ISA, "atom".
     pub enum AtomicOp {
-        /// The sum; integers wrap. Also of floats.
+        /// The sum; integers wrap. Available for floats too.
         Add = "add",
-        /// The lesser.
+        /// The smaller value.
         Min = "min",
-        /// The greater.
+        /// The larger value.
         Max = "max",
         /// Bitwise AND.
         And = "and",
@@ -70,22 +72,22 @@ operations! {
     }
 }
 
-/// Reductions of the same element types. Source: PTX ISA, "cp.reduce.async.bulk", the table of
-/// operations and types.
+/// Reductions that support the same element types. Source: PTX ISA, "cp.reduce.async.bulk", the
+/// table of operations and types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceFamily {
-    /// Results are computed, and those of floats rounded: sums.
+    /// Sums. Those of floats are rounded.
     Arithmetic,
-    /// Elements are compared.
+    /// Comparisons of elements.
     Order,
-    /// Elements count up or down to a bound.
+    /// Counts up or down to a bound.
     Count,
-    /// Bits are combined.
+    /// Bitwise combinations.
     Bits,
 }
 
 impl ReduceOp {
-    /// The family that decides which element types it has.
+    /// Returns the family, which determines the supported element types.
     pub const fn family(self) -> ReduceFamily {
         match self {
             Self::Add => ReduceFamily::Arithmetic,
@@ -95,11 +97,11 @@ impl ReduceOp {
         }
     }
 
-    /// Whether the copy engine reduces elements of this type through a tensor map.
+    /// Returns whether the copy engine reduces elements of this type through a tensor map.
     ///
     /// Source: PTX ISA, "cp.reduce.async.bulk.tensor", the table of operations and element types.
-    /// Of the bits that it allows (`.b32`, `.b64`) those of integers are meant here; not those of
-    /// i64, at which an H200 stops with an illegal instruction.
+    /// For the untyped bits in that table (`.b32`, `.b64`), integers are accepted here, except i64:
+    /// an H200 stops with an illegal instruction.
     pub const fn takes_mapped(self, element: Scalar) -> bool {
         use Scalar::{Bf16, F16, F32, I32, I64, U32, U64};
         match self.family() {
@@ -110,10 +112,11 @@ impl ReduceOp {
         }
     }
 
-    /// Whether it reduces elements of this type in global memory without a tensor map.
+    /// Returns whether the copy engine reduces elements of this type in global memory without a
+    /// tensor map.
     ///
-    /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types. Bits (`.b32`,
-    /// `.b64`) are those of integers here.
+    /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types. The untyped bits
+    /// in that table (`.b32`, `.b64`) are integers here.
     pub const fn takes_bulk(self, element: Scalar) -> bool {
         let element = if matches!(element, Scalar::Usize) { Scalar::U64 } else { element };
         let without_a_map = match self.family() {
@@ -124,8 +127,8 @@ impl ReduceOp {
         without_a_map || self.takes_mapped(element)
     }
 
-    /// Whether it reduces elements of this type in another block's shared memory.
-    /// Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
+    /// Returns whether the copy engine reduces elements of this type in another block's shared
+    /// memory. Source: PTX ISA, "cp.reduce.async.bulk", the table of operations and types.
     pub const fn takes_remote(self, element: Scalar) -> bool {
         use Scalar::{I32, U32, U64, Usize};
         match self.family() {
@@ -135,8 +138,8 @@ impl ReduceOp {
         }
     }
 
-    /// Whether PTX wants `.noftz` before this type: results that are rounded to 16 bits keep
-    /// subnormal numbers, and the qualifier says so. Source: PTX ISA, "cp.reduce.async.bulk".
+    /// Returns whether PTX requires `.noftz` before this type. Results that are rounded to 16 bits
+    /// keep subnormal numbers, and the qualifier says so. Source: PTX ISA, "cp.reduce.async.bulk".
     pub const fn wants_noftz(self, element: Scalar) -> bool {
         match self.family() {
             ReduceFamily::Arithmetic => matches!(element, Scalar::F16 | Scalar::Bf16),
@@ -145,13 +148,13 @@ impl ReduceOp {
     }
 }
 
-/// An operation that fetches: all but the exchange, which is called `swap` where it has an order. A
-/// kernel's method is `fetch_` and its name.
+/// An atomic operation that fetches the old value. This is every [`AtomicOp`] but the exchange,
+/// which is called `swap` if it has a memory order. A kernel's method is `fetch_` and the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchOp(AtomicOp);
 
 impl FetchOp {
-    /// Every operation, in the order of [`AtomicOp`].
+    /// All operations, in the order of [`AtomicOp`].
     pub const ALL: [Self; 6] = [
         Self(AtomicOp::Add),
         Self(AtomicOp::Min),
@@ -161,7 +164,7 @@ impl FetchOp {
         Self(AtomicOp::Xor),
     ];
 
-    /// Its name.
+    /// Returns the operation's name.
     pub const fn name(self) -> &'static str {
         self.0.name()
     }
@@ -174,8 +177,8 @@ impl From<FetchOp> for AtomicOp {
 }
 
 impl AtomicOp {
-    /// Whether there is such an operation on `scalar`. Source: PTX ISA, "atom", the table of
-    /// operations and types. What is exchanged are bits.
+    /// Returns whether the operation supports `scalar`. The exchange moves untyped bits. Source:
+    /// PTX ISA, "atom", the table of operations and types.
     pub const fn takes(self, scalar: Scalar) -> bool {
         use Scalar::{Bf16, F16, F32, F64, I32, I64, U32, U64, Usize};
         let integer = matches!(scalar, I32 | U32 | I64 | U64 | Usize);
@@ -186,8 +189,8 @@ impl AtomicOp {
         }
     }
 
-    /// Whether elements of this type are added as vectors. Source: PTX ISA, "red", the vector
-    /// forms.
+    /// Returns whether elements of this type can be added as vectors. Source: PTX ISA, "red", the
+    /// vector forms.
     pub const fn adds_vectors(scalar: Scalar) -> bool {
         matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32)
     }

@@ -1,8 +1,8 @@
-//! The scalars of kernels, and what they are called in a tensor map.
+//! The scalars of kernels, and their names in a tensor map.
 
 use std::fmt;
 
-/// A value that fits a register.
+/// The type of a value that fits in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)] // each is named as in Rust
 pub enum Scalar {
@@ -15,7 +15,7 @@ pub enum Scalar {
     U32,
     I64,
     U64,
-    /// 64 bits, as on the host; a type of its own so that indices check as rustc checks them.
+    /// 64 bits, as on the host. A separate type, so that indices type-check as in rustc.
     Usize,
     /// IEEE 754 binary16.
     F16,
@@ -32,7 +32,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Every scalar, in the order of declaration.
+    /// All scalars, in the order of declaration.
     pub const ALL: [Scalar; 17] = [
         Self::Bool,
         Self::I8,
@@ -53,7 +53,7 @@ impl Scalar {
         Self::E5m2,
     ];
 
-    /// Its name in Rust.
+    /// Returns the name in Rust.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -76,12 +76,13 @@ impl Scalar {
         }
     }
 
-    /// Whether it is a type of a library, not of Rust itself: its name must be imported.
+    /// Returns whether the type comes from a library rather than from Rust itself, so that its name
+    /// must be imported.
     pub const fn is_of_library(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::Tf32 | Self::E4m3 | Self::E5m2)
     }
 
-    /// Its size in memory, in bytes.
+    /// Returns the size in memory, in bytes.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
@@ -91,27 +92,28 @@ impl Scalar {
         }
     }
 
-    /// Whether it is an integer (not `bool`).
+    /// Returns whether the type is an integer (not `bool`).
     pub const fn is_integer(self) -> bool {
         self.integer_range().is_some()
     }
 
-    /// Whether it is an integer with a sign.
+    /// Returns whether the type is a signed integer.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
-    /// Whether it is a floating-point number of any width.
+    /// Returns whether the type is a floating-point number of any width.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::Tf32 | Self::E4m3 | Self::E5m2)
     }
 
-    /// Whether arithmetic is defined on it: all numbers but `tf32` and the 8-bit floats.
+    /// Returns whether the type supports arithmetic: all numbers do, except `tf32` and the 8-bit
+    /// floats.
     pub const fn is_arithmetic(self) -> bool {
         !matches!(self, Self::Bool | Self::Tf32 | Self::E4m3 | Self::E5m2)
     }
 
-    /// The least and greatest value of an integer.
+    /// Returns the smallest and the largest value of an integer type.
     pub const fn integer_range(self) -> Option<(i128, i128)> {
         match self {
             Self::I8 => Some((i8::MIN as i128, i8::MAX as i128)),
@@ -133,8 +135,8 @@ impl Scalar {
         }
     }
 
-    /// What elements of this type are to a tensor map. Loads and stores move bits, so the types
-    /// that the hardware does not know take the unsigned integer of their size.
+    /// Returns the element type in a tensor map. Loads and stores move bits, so a type that the
+    /// hardware does not know becomes the unsigned integer of its size.
     pub const fn data_type(self) -> DataType {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => DataType::U8,
@@ -151,9 +153,10 @@ impl Scalar {
         }
     }
 
-    /// Whether the language has tensor maps of it. `bool` would need its bytes checked after a
-    /// load; of `i16` and `usize` the type that the hardware knows says what a reduction would do.
-    /// Bytes have none, so `i8` is as good as `u8`.
+    /// Returns whether the language has tensor maps of this type. `bool` is excluded because its
+    /// bytes would need checking after a load. `i16` and `usize` are excluded because the
+    /// hardware's type for them determines the result of a reduction. Bytes have no reductions, so
+    /// `i8` can stand for `u8`.
     pub const fn is_mapped(self) -> bool {
         !matches!(self, Self::Bool | Self::I16 | Self::Usize)
     }
@@ -165,13 +168,13 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The element type of a tensor map, each at its number in the driver's API.
-/// Source: CUDA driver API, `CUtensorMapDataType`.
+/// The element type of a tensor map. Each variant has its number in the driver's API. Source: CUDA
+/// driver API, `CUtensorMapDataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
-    /// 8 bits, also for the 8-bit floats and signed numbers.
+    /// 8 bits, also for 8-bit floats and signed integers.
     U8,
-    /// 16 bits, also for signed numbers.
+    /// 16 bits, also for signed integers.
     U16,
     /// 32 bits.
     U32,
@@ -189,18 +192,18 @@ pub enum DataType {
     F64,
     /// bfloat16.
     Bf16,
-    /// binary32. Loads and stores keep subnormal numbers, whatever the name says; reductions flush
-    /// them. Seen on an H200.
+    /// binary32. Despite the name, loads and stores keep subnormal numbers; reductions flush them.
+    /// Observed on an H200.
     F32Ftz,
     /// binary32 rounded to TF32.
     Tf32,
-    /// The same.
+    /// The same as [`DataType::Tf32`].
     Tf32Ftz,
 }
 
 impl DataType {
-    /// Every type, each at its number in `tensormap.replace`, which is not that of the driver's
-    /// API. Source: PTX ISA, "tensormap.replace", values of `.elemtype`.
+    /// All types, in the order of their numbers in `tensormap.replace`, which differ from those of
+    /// the driver's API. Source: PTX ISA, "tensormap.replace", values of `.elemtype`.
     pub const REPLACE: [Self; 13] = [
         Self::U8,
         Self::U16,
@@ -217,12 +220,12 @@ impl DataType {
         Self::Tf32Ftz,
     ];
 
-    /// Its number in the driver's API.
+    /// Returns the number in the driver's API.
     pub const fn driver_number(self) -> u32 {
         self as u32
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -233,7 +236,7 @@ impl DataType {
         }
     }
 
-    /// Whether it is a floating-point type, which alone can be filled with NaN.
+    /// Returns whether this is a floating-point type. Only those can be filled with NaN.
     pub const fn is_float(self) -> bool {
         match self {
             Self::F16 | Self::Bf16 | Self::F32 | Self::F32Ftz | Self::F64 | Self::Tf32 | Self::Tf32Ftz => {

@@ -1,22 +1,23 @@
-//! How the rows of a tile lie in shared memory, and those of a tensor in global memory.
+//! The layout of a tile's rows in shared memory, and of a tensor's rows in global memory.
 
-/// How the 16-byte chunks of a tile's rows are permuted in shared memory, each at its number in the
-/// driver's API. Source: CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Swizzling Modes".
+/// The permutation of the 16-byte chunks of a tile's rows in shared memory. Each variant has its
+/// number in the driver's API. Source: CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Swizzling
+/// Modes".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Row after row, as in the tensor.
+    /// No permutation: row after row, as in the tensor.
     #[default]
     None,
-    /// Within spans of 32 bytes.
+    /// A permutation within spans of 32 bytes.
     B32,
-    /// Within spans of 64 bytes.
+    /// A permutation within spans of 64 bytes.
     B64,
-    /// Within spans of 128 bytes.
+    /// A permutation within spans of 128 bytes.
     B128,
 }
 
 impl Swizzle {
-    /// The span in bytes, which a row may not exceed; `None` where nothing is permuted.
+    /// Returns the span in bytes, which a row may not exceed. `None` means no permutation.
     #[inline]
     pub const fn span(self) -> Option<u32> {
         match self {
@@ -27,7 +28,8 @@ impl Swizzle {
         }
     }
 
-    /// The bits of a byte offset that the pattern changes: those that number a chunk in the span.
+    /// Returns the bits of a byte offset that the pattern changes, which number the chunk within
+    /// its span.
     #[inline]
     pub const fn chunk_bits(self) -> u32 {
         match self {
@@ -38,31 +40,32 @@ impl Swizzle {
         }
     }
 
-    /// Where the byte at shared offset `at` of the plain layout really is.
+    /// Returns the shared offset of the byte whose offset in the plain layout is `at`.
     ///
-    /// The bits that number the 128-byte line are added, without carry, to those that number the
-    /// chunk in the span. Source: PTX ISA, "Swizzling Modes".
+    /// The bits that number the 128-byte line are XORed into those that number the chunk within its
+    /// span. Source: PTX ISA, "Swizzling Modes".
     #[inline]
     pub const fn permute(self, at: u32) -> u32 {
         at ^ (at >> 3 & self.chunk_bits())
     }
 }
 
-/// How the tensor's innermost elements lie in global memory, each at its number in the driver's
-/// API. Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout".
+/// The layout of the tensor's innermost elements in global memory. Each variant has its number in
+/// the driver's API. Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave
+/// layout".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
-    /// One after the other.
+    /// One after another.
     #[default]
     None,
-    /// In slices of 16 bytes, as NC/8HWC8 has 8 channels of 2 bytes.
+    /// In slices of 16 bytes, such as the 8 channels of 2 bytes in NC/8HWC8.
     B16,
-    /// In slices of 32 bytes, as NC/16HWC16 has 16 channels of 2 bytes.
+    /// In slices of 32 bytes, such as the 16 channels of 2 bytes in NC/16HWC16.
     B32,
 }
 
 impl Interleave {
-    /// Bytes of a slice, if there are slices.
+    /// Returns the bytes of a slice, if the layout has slices.
     #[inline]
     pub const fn slice(self) -> Option<u32> {
         match self {
@@ -73,24 +76,24 @@ impl Interleave {
     }
 }
 
-/// The third parameter of the language's `Tile`: a swizzle, or an interleaved layout with the only
-/// swizzle that goes with it.
+/// The third parameter of the language's `Tile`: a swizzle, or an interleaved layout together with
+/// the only swizzle that it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the width of the permuted span, or of a pixel, in bytes
 pub enum TileSwizzle {
     None,
-    /// Panels of 16 bytes, in which nothing is permuted: the core matrices of tensor cores.
+    /// Unpermuted panels of 16 bytes: the core matrices of tensor cores.
     Panels16,
     B32,
     B64,
     B128,
     Interleave16,
-    /// Goes with the pattern of [`Swizzle::B32`].
+    /// Uses the pattern of [`Swizzle::B32`].
     Interleave32,
 }
 
 impl TileSwizzle {
-    /// Every one of them.
+    /// All variants.
     pub const ALL: [Self; 7] = [
         Self::None,
         Self::Panels16,
@@ -101,7 +104,7 @@ impl TileSwizzle {
         Self::Interleave32,
     ];
 
-    /// How chunks are permuted in shared memory.
+    /// Returns the permutation of chunks in shared memory.
     pub const fn pattern(self) -> Swizzle {
         match self {
             Self::None | Self::Panels16 | Self::Interleave16 => Swizzle::None,
@@ -111,7 +114,7 @@ impl TileSwizzle {
         }
     }
 
-    /// How the tensor lies in global memory.
+    /// Returns the layout of the tensor in global memory.
     pub const fn interleave(self) -> Interleave {
         match self {
             Self::None | Self::Panels16 | Self::B32 | Self::B64 | Self::B128 => Interleave::None,
@@ -120,8 +123,9 @@ impl TileSwizzle {
         }
     }
 
-    /// The width of a panel in bytes: a longer row is cut into such parts, and a shorter one is
-    /// padded to it; `None` where any row will do, as in interleaved layouts.
+    /// Returns the width of a panel in bytes. A longer row is divided into panels, and a shorter
+    /// one is padded to the width. `None` means that any row length is allowed, as in interleaved
+    /// layouts.
     pub const fn span(self) -> Option<u32> {
         match self {
             Self::Panels16 => Some(16),
@@ -130,23 +134,24 @@ impl TileSwizzle {
         }
     }
 
-    /// The bits of an offset that the pattern changes: those of a chunk's place within the span.
+    /// Returns the bits of an offset that the pattern changes, which number the chunk within its
+    /// span.
     pub const fn chunk_bits(self) -> u32 {
         self.pattern().chunk_bits()
     }
 
-    /// The bytes within which chunks of 16 change places; 16 where none does.
+    /// Returns the bytes within which 16-byte chunks are permuted; 16 if none are.
     pub const fn permuted_bytes(self) -> u32 {
         self.chunk_bits() + 16
     }
 
-    /// Bytes of a pixel's slice of channels, in which an interleaved layout counts along the
-    /// innermost dimension.
+    /// Returns the bytes of a pixel's slice of channels. An interleaved layout counts pixels along
+    /// the innermost dimension.
     pub const fn pixel_bytes(self) -> Option<u32> {
         self.interleave().slice()
     }
 
-    /// Its name in a kernel.
+    /// Returns the name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "NoSwizzle",

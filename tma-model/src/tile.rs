@@ -1,4 +1,4 @@
-//! Tiles: how large they are, and which of them a tensor map can move.
+//! Tiles: their sizes, and the tiles that a tensor map can move.
 //!
 //! Extents are row-major here, outermost first, as in the language.
 
@@ -8,48 +8,49 @@ use crate::limits;
 use crate::scalar::Scalar;
 use crate::swizzle::TileSwizzle;
 
-/// The shape, element and layout of a tile; also what types a tensor map.
+/// The shape, element type and layout of a tile. A tensor map has this type too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileType {
-    /// What the tile holds.
+    /// Type of the elements.
     pub element: Scalar,
-    /// Extents in elements, row-major, outermost first; 1 to 5 of them.
+    /// Extents in elements, row-major, outermost first. There are 1 to 5.
     pub extents: Vec<u32>,
-    /// The permutation of chunks within rows.
+    /// Permutation of chunks within rows.
     pub swizzle: TileSwizzle,
 }
 
 impl TileType {
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.extents.len()
     }
 
-    /// The extent of the contiguous dimension, in elements.
+    /// Returns the extent of the contiguous dimension, in elements.
     pub fn inner_extent(&self) -> u32 {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// The dimension along which a sliced load divides this tile: the outermost of more than one
-    /// element, so that slices lie one after the other in shared memory.
+    /// Returns the dimension along which a sliced load divides this tile: the outermost one with
+    /// more than one element, so that slices are contiguous in shared memory.
     pub fn sliced_dimension(&self) -> usize {
         self.extents.iter().position(|&extent| extent > 1).unwrap_or(0)
     }
 
-    /// Elements of a pixel's slice of channels; `None` where the layout is not interleaved.
+    /// Returns the elements of a pixel's slice of channels, or `None` if the layout is not
+    /// interleaved.
     pub fn pixel_elements(&self) -> Option<u32> {
         self.swizzle.pixel_bytes().map(|bytes| bytes / self.element.bytes())
     }
 
-    /// Bytes of one row: the innermost extent × the element's size.
+    /// Returns the bytes of one row: the innermost extent × the size of an element.
     pub fn row_bytes(&self) -> u64 {
         u64::from(self.inner_extent()) * u64::from(self.element.bytes())
     }
 
-    /// How many panels it lies in. Rows that are longer than the swizzle's span are cut into parts
-    /// of that length; a panel has one part of each row, and the panels lie one after the other. It
-    /// is what tensor cores read (CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`), and a copy moves
-    /// one panel at a time.
+    /// Returns the number of panels of the tile. A row longer than the swizzle's span is divided
+    /// into parts of that length. A panel has one part of each row, and panels follow one another.
+    /// Tensor cores read this layout (CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`), and a copy
+    /// moves one panel at a time.
     pub fn panels(&self) -> u64 {
         match self.swizzle.span().map(u64::from) {
             Some(span) if self.row_bytes() > span && self.row_bytes().is_multiple_of(span) => {
@@ -59,7 +60,7 @@ impl TileType {
         }
     }
 
-    /// The part of the tile that one copy moves: a panel.
+    /// Returns the part of the tile that one copy moves: a panel.
     pub fn panel(&self) -> Self {
         let mut panel = self.clone();
         if let Some(inner) = panel.extents.last_mut() {
@@ -68,33 +69,34 @@ impl TileType {
         panel
     }
 
-    /// Bytes from one row to the next in shared memory: with a swizzle, its whole span, of which a
-    /// shorter row leaves the rest unused. No document says so; it is what an H200 does.
+    /// Returns the bytes from one row to the next in shared memory. With a swizzle this is the
+    /// whole span, of which a shorter row leaves the rest unused. Undocumented: observed on an
+    /// H200.
     pub fn row_pitch(&self) -> u64 {
         self.swizzle.span().map_or(0, u64::from).max(self.row_bytes() / self.panels())
     }
 
-    /// Bytes from one panel to the next in shared memory.
+    /// Returns the bytes from one panel to the next in shared memory.
     pub fn panel_bytes(&self) -> u64 {
         let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
         outer.iter().fold(self.row_pitch(), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
     }
 
-    /// Bytes that the tile takes in shared memory.
+    /// Returns the bytes that the tile occupies in shared memory.
     pub fn shared_bytes(&self) -> u64 {
         self.panel_bytes().saturating_mul(self.panels())
     }
 
-    /// Bytes of the tile's elements, which is what one copy of it adds to a barrier's transaction
-    /// count.
+    /// Returns the bytes of the tile's elements. One copy of the tile adds them to a barrier's
+    /// transaction count.
     pub fn bytes(&self) -> u64 {
         self.extents
             .iter()
             .fold(u64::from(self.element.bytes()), |bytes, &extent| bytes.saturating_mul(u64::from(extent)))
     }
 
-    /// Why a tensor map cannot move this tile: every rule that it breaks, dimensions outermost
-    /// first.
+    /// Returns the reasons why a tensor map cannot move this tile: all rules that it breaks, with
+    /// dimensions in order from the outermost.
     pub fn faults(&self, mode: TileMode) -> Vec<TileFault> {
         let mut faults = Vec::new();
         if !self.element.is_mapped() {
@@ -103,7 +105,7 @@ impl TileType {
         if let Some(pixel) = self.pixel_elements() {
             return [faults, self.interleaved_faults(pixel)].concat();
         }
-        // In im2col mode nobody says where the next panel's pixels are.
+        // In im2col mode nothing specifies where the pixels of the next panel are.
         if mode == TileMode::Box && self.panels() > 1 {
             faults.extend(self.panel_fault());
             return [faults, self.panel().faults(mode)].concat();
@@ -128,12 +130,12 @@ impl TileType {
         faults
     }
 
-    /// Of an interleaved layout, whose innermost dimension is of pixels and whose last but one in
-    /// the hardware's order, here the second, is of slices of channels.
+    /// Returns the faults of an interleaved tile. Its innermost dimension has pixels, and its
+    /// second dimension, the last but one in the hardware's order, has slices of channels.
     ///
-    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`;
-    /// that a copy moves one slice, and that a driver wants pixels × element size to be a multiple
-    /// of 16, was seen on an H200.
+    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorRank`, `boxDim` and `interleave`.
+    /// Observed on an H200: a copy moves one slice, and the driver requires pixels × element size
+    /// to be a multiple of 16.
     fn interleaved_faults(&self, pixel: u32) -> Vec<TileFault> {
         let mut faults = Vec::new();
         if self.rank() < limits::INTERLEAVED_RANK {
@@ -156,12 +158,13 @@ impl TileType {
         faults
     }
 
-    /// Of how many pixels the innermost extent of an interleaved tile is a multiple.
+    /// Returns the number of pixels of which an interleaved tile's innermost extent must be a
+    /// multiple.
     fn pixel_unit(&self) -> u32 {
         limits::BOX_INNER_BYTES as u32 / self.element.bytes()
     }
 
-    /// Of panels, each of which a copy writes to where a tile may begin.
+    /// Returns a fault if a panel starts at an address where no tile may start.
     fn panel_fault(&self) -> Option<TileFault> {
         let rows = self.panel_bytes() / self.row_pitch();
         let begins = self.panel_bytes().is_multiple_of(limits::tile_alignment(self.swizzle));
@@ -178,32 +181,32 @@ fn extent_fault(dimension: usize, extent: u32, most: u32) -> Option<TileFault> {
     (!(1..=most).contains(&extent)).then_some(TileFault::Extent { dimension, extent, most })
 }
 
-/// Which elements of a tensor a tile holds.
+/// The elements of a tensor that a tile contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileMode {
     /// A box of the tensor.
     Box,
-    /// In im2col mode, a column of pixels; its tile has pixels by channels.
+    /// A column of pixels, in im2col mode. Its tile is pixels by channels.
     Columns,
 }
 
-/// A rule that a tile of a tensor map breaks. Dimensions count from the outermost.
+/// A rule of tensor maps that a tile breaks. Dimensions count from the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileFault {
-    /// A tensor map has no such elements. Source: CUDA driver API, `CUtensorMapDataType`.
+    /// Elements of a type that tensor maps lack. Source: CUDA driver API, `CUtensorMapDataType`.
     Element,
-    /// An extent that is not 1 to `most`.
+    /// An extent outside of 1 to `most`.
     #[allow(missing_docs)]
     Extent { dimension: usize, extent: u32, most: u32 },
-    /// Rows that are not a multiple of [`limits::BOX_INNER_BYTES`].
+    /// Rows whose size is not a multiple of [`limits::BOX_INNER_BYTES`].
     #[allow(missing_docs)]
     RowBytes { bytes: u64 },
-    /// Rows that are longer than the swizzle's span, and no multiple of it.
-    /// Source: CUDA driver API, `cuTensorMapEncodeTiled`, `swizzle`.
+    /// Rows that are longer than the swizzle's span, and not a multiple of it. Source: CUDA driver
+    /// API, `cuTensorMapEncodeTiled`, `swizzle`.
     #[allow(missing_docs)]
     SwizzleSpan { bytes: u64, span: u32 },
-    /// Several panels whose rows are not a multiple of 8, so that one begins where no tile may.
-    /// Source: [`limits::tile_alignment`].
+    /// Several panels whose number of rows is not a multiple of 8, so that a panel starts where no
+    /// tile may. Source: [`limits::tile_alignment`].
     #[allow(missing_docs)]
     PanelRows { rows: u64 },
     /// More bytes than [`limits::BOX_BYTES`].
@@ -211,10 +214,10 @@ pub enum TileFault {
     Bytes { bytes: u64 },
     /// An interleaved layout with fewer dimensions than [`limits::INTERLEAVED_RANK`].
     InterleavedRank,
-    /// Other than 1 slice of channels in an interleaved layout.
+    /// A number of slices of channels other than 1 in an interleaved layout.
     #[allow(missing_docs)]
     Slices { slices: u32 },
-    /// An innermost extent that is not 1 to 256 whole pixels of `pixel` elements, in multiples of
+    /// An innermost extent other than 1 to 256 whole pixels of `pixel` elements, in multiples of
     /// `unit` pixels.
     #[allow(missing_docs)]
     Pixels { inner: u32, pixel: u32, unit: u32 },
@@ -295,7 +298,7 @@ mod tests {
             faults(tile(Scalar::F16, &[3, 8, 128], swizzle), &[]);
             faults(tile(Scalar::F16, &[12, 128], swizzle), &[TileFault::PanelRows { rows: 12 }]);
         }
-        // Alone a panel begins where the tile does.
+        // A single panel starts where the tile does.
         faults(tile(Scalar::F16, &[12, 64], TileSwizzle::B128), &[]);
     }
 

@@ -1,13 +1,13 @@
-//! Groups of copies against a plain model: a list of all copies, with what has become of each.
+//! Compares groups of copies with a plain model: a list of all copies and their states.
 
 use proptest::prelude::*;
 use tma_model::sync::{BulkGroups, CopyGroups, GroupEnd, GroupWait};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A copy of so many pieces.
+    /// Starts a copy with this many pieces.
     Start(u32),
-    /// Pieces go on, chosen by a number.
+    /// Advances a piece, which the number selects.
     Goes(usize),
     Commit,
     Wait(u32, GroupEnd),
@@ -23,7 +23,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A piece of a copy: its group, from 1, and what has become of it.
+/// A piece of a copy: its group, from 1, and the stage that it has reached.
 struct Piece {
     group: u32,
     end: Option<GroupEnd>,
@@ -80,8 +80,8 @@ proptest! {
     fn groups_of_cp_async_are_waited_for(
         program in prop::collection::vec((0..6_u32, any::<usize>(), prop::option::of(0..3_u32)), 0..60),
     ) {
-        // Of each copy under way, its batch; of each group, its last batch, and whether it was
-        // waited for.
+        // The batch of each copy in flight, and the last batch of each group that has been
+        // committed and not waited for.
         let (mut groups, mut under_way, mut batches) = (CopyGroups::default(), Vec::new(), 0);
         let mut committed: Vec<u32> = Vec::new();
         for (what, chosen, pending) in program {

@@ -1,5 +1,5 @@
-//! Vector clocks against a plain model: a graph of events, in which an event is known where a path
-//! leads from it.
+//! Compares vector clocks with a plain model: a graph of events, in which an event is known if a
+//! path leads from it.
 
 use proptest::prelude::*;
 use tma_model::sync::{
@@ -8,18 +8,18 @@ use tma_model::sync::{
 };
 
 const AGENTS: u32 = 4;
-/// Agents 0 and 1 are of block 0, 2 and 3 of block 1.
+/// Agents 0 and 1 are in block 0, and agents 2 and 3 in block 1.
 const PER_BLOCK: u32 = 2;
 const BARRIERS: usize = 3;
 
 /// A step of a random program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// An agent accesses memory: an event that others may know of.
+    /// An agent accesses memory. Others may learn of this event.
     Access(u32),
     /// An agent releases to a barrier.
     Release(u32, usize),
-    /// An agent acquires what was released to a barrier, within a scope.
+    /// An agent acquires what was released to a barrier, at a scope.
     Acquire(u32, usize, Scope),
     /// A proxy fence.
     Fence(u32, FencedMemory),
@@ -40,8 +40,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An event of the model, and the events that come right before it. Along an edge that is not
-/// `seen` an event is only known to be over.
+/// An event of the model, with its direct predecessors. Each predecessor has a flag: if it is
+/// false, the edge conveys only that the predecessor is over, not its writes.
 struct Event {
     agent: u32,
     fences: &'static [Memory],
@@ -66,14 +66,14 @@ impl Model {
         event
     }
 
-    /// Whether a path leads from one event to another, of edges along which memory is seen if
-    /// `seen`.
+    /// Returns whether a path leads from one event to another. If `seen`, all edges of the path
+    /// must convey writes.
     fn leads(&self, from: usize, to: usize, seen: bool) -> bool {
         let before = |&(event, edge): &(usize, bool)| (edge || !seen) && self.leads(from, event, seen);
         from == to || (from < to && self.events[to].after.iter().any(before))
     }
 
-    /// Whether a path leads there over a fence of `memory`.
+    /// Returns whether a path leads there through a fence of `memory`.
     fn leads_fenced(&self, from: usize, to: usize, memory: Memory, seen: bool) -> bool {
         (from..=to).any(|fence| {
             self.events[fence].fences.contains(&memory)
@@ -83,7 +83,7 @@ impl Model {
     }
 }
 
-/// What the clocks know.
+/// The state of the implementation under test.
 struct Clocks {
     views: Vec<View>,
     released: [[Releases; 2]; BARRIERS],
@@ -105,7 +105,7 @@ impl Clocks {
     }
 }
 
-/// Runs a program on both, and compares what each agent knows of each access after each step.
+/// Runs a program on both, and after each step compares what each agent knows of each access.
 fn compare(program: &[Step]) -> Result<(), TestCaseError> {
     let (mut model, mut clocks) = (Model::default(), Clocks::new());
     let mut accesses: Vec<(usize, Epoch)> = Vec::new();
@@ -160,7 +160,7 @@ fn compare(program: &[Step]) -> Result<(), TestCaseError> {
     judge(&model, &clocks, &accesses)
 }
 
-/// What is missing between each access and what each agent does now.
+/// Compares the hazards between each access and the current operation of each agent.
 fn judge(model: &Model, clocks: &Clocks, accesses: &[(usize, Epoch)]) -> Result<(), TestCaseError> {
     let earlier = Access::weak(Proxy::Generic, AccessKind::Write);
     let later = Access::weak(Proxy::Async, AccessKind::Read);

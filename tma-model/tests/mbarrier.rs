@@ -1,5 +1,5 @@
-//! An mbarrier's counts against a plain model: what was counted in the phase, in numbers without
-//! bounds.
+//! Compares an mbarrier's counts with a plain model, which counts the events of a phase in
+//! unbounded numbers.
 
 use proptest::prelude::*;
 use tma_model::limits::{BARRIER_ARRIVALS, BARRIER_BYTES_EXPECTED};
@@ -13,7 +13,7 @@ enum Step {
     ExpectArrival,
 }
 
-/// Few bytes, or enough for a few of them to leave the range.
+/// A few bytes, or so many that a few of these leave the range.
 fn bytes() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0..4_u32, 1 => BARRIER_BYTES_EXPECTED / 2..=BARRIER_BYTES_EXPECTED, 1 => any::<u32>()]
 }
@@ -32,14 +32,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An mbarrier as the PTX ISA tells of it.
+/// An mbarrier as described in the PTX ISA.
 struct Model {
-    /// Arrivals that each phase expects from its start.
+    /// Arrivals that each phase expects when it starts.
     expected: i128,
-    /// Those of the current phase: added, arrived.
+    /// Arrivals of the current phase: expected, and received.
     added: i128,
     arrived: i128,
-    /// Bytes of the current phase: expected, received.
+    /// Bytes of the current phase: expected, and received.
     bytes: (i128, i128),
     complete: u128,
 }
@@ -61,7 +61,7 @@ impl Model {
         self.tx().abs() < 1 << 20
     }
 
-    /// Ends the phase if nothing is left of it; whether it has.
+    /// Ends the phase if nothing is pending, and returns whether it has ended.
     fn end_phase(&mut self) -> bool {
         let ends = self.pending() == 0 && self.tx() == 0;
         if ends {
@@ -116,7 +116,7 @@ fn apply(count: &mut MbarrierCount, step: Step) -> Result<(), MbarrierFault> {
     }
 }
 
-/// A first count: mostly small, at times near the limit.
+/// An initial count: mostly small, sometimes close to the limit.
 fn first_count() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 1..5_u32, 1 => BARRIER_ARRIVALS - 2..=BARRIER_ARRIVALS]
 }
@@ -124,7 +124,7 @@ fn first_count() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4096) })]
 
-    /// Up to the first fault, after which a launch ends.
+    /// Compares up to the first fault, which would end a launch.
     #[test]
     fn counts_are_those_of_the_model(first in first_count(), program in prop::collection::vec(step(), 0..40)) {
         let (mut count, mut model) = (MbarrierCount::new(first).unwrap(), Model::new(first));
@@ -146,12 +146,12 @@ proptest! {
         }
     }
 
-    /// A wait is for a phase that its agent knows to be complete, or for the next one.
+    /// A wait is for the phase that its agent knows to be complete, or for the next one.
     #[test]
     fn a_parity_means_the_phase_that_is_known_or_the_next(known in 0..1000_u32, parity in any::<bool>()) {
         let phases = Awaited::Parity(parity).phases(known);
         prop_assert!(phases == known || phases == known + 1);
-        // With so many phases complete, the last one has number `phases - 1`, whose parity is that.
+        // After `phases` complete phases, the last has number `phases - 1`, and thus this parity.
         prop_assert_eq!(phases.wrapping_sub(1) & 1 == 1, parity);
     }
 }

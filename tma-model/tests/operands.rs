@@ -1,4 +1,4 @@
-//! Operands of tensor cores: what a descriptor reads is what the tile holds.
+//! Operands of tensor cores: a descriptor reads the elements that the tile contains.
 
 use proptest::prelude::*;
 use tma_model::mma::{Descriptor, Major, Operand, OperandTile, ROWS};
@@ -26,7 +26,7 @@ fn scalar() -> impl Strategy<Value = Scalar> {
     ])
 }
 
-/// A tile, and the same as boxes of a tensor map: one for each panel.
+/// An operand tile, and the tile of a tensor map whose boxes are its panels.
 fn tile() -> impl Strategy<Value = (OperandTile, TileType)> {
     (scalar(), swizzle(), any::<bool>(), 1..5_u32, 1..7_u32).prop_filter_map(
         "an operand",
@@ -49,7 +49,7 @@ fn tile() -> impl Strategy<Value = (OperandTile, TileType)> {
     )
 }
 
-/// Where element (`row`, `column`) of a tile of several boxes lies, as the copies write it.
+/// Returns where the copies write element (`row`, `column`) of a tile of several boxes.
 fn written(boxes: &TileType, [row, column]: [u32; 2]) -> u32 {
     let panel = boxes.inner_extent();
     let at = u64::from(column / panel) * boxes.shared_bytes()
@@ -67,7 +67,8 @@ proptest! {
         prop_assert!(tile.offset([i, k]) < tile.bytes());
     }
 
-    /// Each k-step of a descriptor, moved to a band of rows, reads what the tile holds there.
+    /// At each k-step and each band of rows, a descriptor reads the elements that the tile has
+    /// there.
     #[test]
     fn descriptors_read_what_the_tile_holds((tile, _) in tile(), base in 0..20_u32, at in any::<[prop::sample::Index; 2]>()) {
         let (i, k) = (at[0].index(tile.mn() as usize) as u32, at[1].index(tile.k() as usize) as u32);
@@ -90,7 +91,7 @@ proptest! {
         }
     }
 
-    /// Any bits that are a descriptor are made of its fields again.
+    /// Decoding and encoding are inverse for all bits that are a valid descriptor.
     #[test]
     fn decoding_and_encoding_undo_each_other(bits in any::<u64>()) {
         if let Ok(descriptor) = Descriptor::decode(bits) {
@@ -102,7 +103,7 @@ proptest! {
     }
 }
 
-/// The lines of an operand of bits lie as those of bytes do.
+/// The lines of an operand of bits have the layout of those of bytes.
 #[test]
 fn bits_are_read_by_the_byte() {
     let bits =

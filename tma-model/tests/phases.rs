@@ -1,8 +1,8 @@
-//! What the completion of a phase orders, each rule with its opposite.
+//! The ordering that the completion of a phase establishes. Each rule is tested with its opposite.
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, PhaseOrder, Scope, View, Wait};
 
-/// The mbarrier's own component.
+/// The component of the mbarrier itself.
 const MBARRIER: Component = Component::new(9);
 
 fn view(agent: u32) -> View {

@@ -1,7 +1,7 @@
 //! Downloads of programs.
 //!
-//! What is downloaded is executed, so it must be the file that was inspected when this was written:
-//! pip rejects a wheel, and [`verify`] a program, with another SHA-256.
+//! A downloaded program is executed, so it must be the file that was inspected when this was
+//! written. pip rejects a wheel with another SHA-256, and [`verify`] rejects such a program.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::packages::Need;
 use crate::process;
 use crate::program::{Pinned, Program};
 
-/// What downloads need.
+/// The requirement of downloads.
 pub const PIP: Need = Need {
     what: "pip, to fetch NVIDIA's programs with",
     packages: &["python3-pip"],
@@ -21,7 +21,7 @@ pub const PIP: Need = Need {
     is_met: || python_with_pip().is_some(),
 };
 
-/// The download for this machine.
+/// Returns the download for this machine.
 fn pinned(program: &Program) -> Result<&'static Pinned> {
     let processor = std::env::consts::ARCH;
     program.pinned.iter().find(|pinned| pinned.processor == processor).with_context(|| {
@@ -30,13 +30,13 @@ fn pinned(program: &Program) -> Result<&'static Pinned> {
     })
 }
 
-/// The requirement for pip, in the format of a requirements file. Source: pip's documentation,
+/// Formats the requirement for pip, as a line of a requirements file. Source: pip's documentation,
 /// "Secure installs".
 fn requirement(program: &Program, pinned: &Pinned) -> String {
     format!("{} --hash=sha256:{}\n", program.wheel, pinned.wheel)
 }
 
-/// Rejects what is not the downloaded program for this machine.
+/// Verifies that a file is the downloaded program for this machine.
 ///
 /// # Errors
 /// If the file differs, or cannot be read.
@@ -57,19 +57,20 @@ fn is_pinned(program: &Program, pinned: &Pinned, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of a file, in hexadecimal.
+/// Returns the SHA-256 of a file, in hexadecimal.
 fn sha256(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // By its standard input, as a file name with a backslash would change the output's format.
+    // Through standard input: a file name with a backslash would change the output's format.
     let text = process::output(Command::new("sha256sum").stdin(file))?;
     let digest = text.split_whitespace().next().context("sha256sum wrote nothing")?;
     Ok(digest.to_owned())
 }
 
-/// Downloads the wheel of a program and extracts it into `home`.
+/// Downloads the wheel of a program and extracts the program into `home`.
 ///
 /// # Errors
-/// On other systems than Linux, without pip or the network, and if the download is another file.
+/// On systems other than Linux, without pip or the network, and if the download is a different
+/// file.
 pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     let name = program.name;
     if !cfg!(target_os = "linux") {
@@ -100,14 +101,14 @@ pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     let unpacked = folder.join(member);
     verify(program, &unpacked)?;
     process::make_executable(&unpacked)?;
-    // Renamed when complete, so that an interrupted run leaves no partial program.
+    // Renamed once it is complete, so that an interrupted run leaves no partial program.
     let place = home.join(name);
     fs::rename(&unpacked, &place).with_context(|| format!("cannot put {name} in its place"))?;
     fs::remove_dir_all(&folder)?;
     Ok(place)
 }
 
-/// A Python 3 with pip. The first one on PATH may lack it while the system's has it.
+/// Returns a Python 3 with pip. The first one on PATH may lack pip while the system's has it.
 fn python_with_pip() -> Option<&'static str> {
     let candidates = ["python3", "/usr/bin/python3"];
     candidates
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use crate::program::{NVDISASM, PTXAS};
 
-    /// A separate file for a test.
+    /// Creates a file for one test.
     fn file(name: &str, text: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("tma-setup-{name}-{}", std::process::id()));
         fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! Files of a folder.
+//! Lists files in a folder.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// The `.rs` files under a folder, in a fixed order.
+/// Returns the `.rs` files in a folder and its subfolders, in a fixed order.
 ///
 /// # Errors
 /// If a folder cannot be listed.

@@ -1,17 +1,17 @@
-//! Finds and installs the tools that kernels are built and inspected with.
+//! Finds and installs the tools that build and inspect kernels.
 //!
 //! ```
 //! match tma_setup::llvm::find() {
 //!     Ok(library) => assert!(library.is_file()),
-//!     // It names the command that installs it.
+//!     // The error names the command that installs it.
 //!     Err(missing) => eprintln!("{missing}"),
 //! }
 //! ```
 //!
-//! [`llvm`] looks for LLVM 22, for the compiler's build script and for `cargo tma doctor`. It uses
-//! nothing but std. The rest needs the feature `install`: `ptxas` and `nvdisasm`, each a single
-//! program from a pinned download, packages of the system, and a `libcuda` to link with; and what
-//! ptxas says of PTX.
+//! [`llvm`] searches for LLVM 22, for the compiler's build script and for `cargo tma doctor`. It
+//! uses nothing but std. Everything else needs the feature `install`: `ptxas` and `nvdisasm`, each
+//! a single program from a pinned download; packages of the system; a `libcuda` to link with; and
+//! the messages of ptxas about PTX.
 
 pub mod llvm;
 pub mod system;

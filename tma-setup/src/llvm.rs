@@ -1,7 +1,7 @@
-//! LLVM 22: where its library is.
+//! LLVM 22: the location of its library.
 //!
-//! Only the shared library is needed: no headers, no `llvm-config`, no C++ compiler. On Debian that
-//! is the package `libllvm22` alone.
+//! Only the shared library is needed: no headers, no `llvm-config`, no C++ compiler. On Debian the
+//! package `libllvm22` is sufficient.
 
 use std::env;
 use std::fmt;
@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 
 use crate::system::{self, System};
 
-/// Names LLVM's library, or a folder with it. If it is set, nothing else is searched.
+/// The variable with the path of LLVM's library, or of its folder. If it is set, nothing else is
+/// searched.
 pub const VARIABLE: &str = "TMA_LLVM";
 
-/// The same for other crates that use LLVM 22; read if [`VARIABLE`] is not set.
+/// The corresponding variable of other crates that use LLVM 22. It is read if [`VARIABLE`] is not
+/// set.
 pub const BINDINGS: &str = "LLVM_SYS_221_PREFIX";
 
-/// What the search reads in the environment.
+/// The environment variables that the search reads.
 pub const VARIABLES: [&str; 4] = [VARIABLE, BINDINGS, "CONDA_PREFIX", "HOMEBREW_PREFIX"];
 
-/// The names of the library: the version is that of its interface, which all releases 22.1.x share.
+/// The names of the library. The version is that of its interface, which all releases 22.1.x share.
 const NAMES: &[&str] = if cfg!(target_os = "macos") {
     &["libLLVM.22.1.dylib", "libLLVM-22.dylib"]
 } else if cfg!(windows) {
@@ -27,15 +29,15 @@ const NAMES: &[&str] = if cfg!(target_os = "macos") {
     &["libLLVM.so.22.1"]
 };
 
-/// A name without a version, taken from folders for LLVM 22 alone.
+/// A name without a version, which is only accepted in folders for LLVM 22.
 const BARE_NAME: Option<&str> = if cfg!(target_os = "macos") { Some("libLLVM.dylib") } else { None };
 
-/// LLVM 22 is not where it was looked for.
+/// The error that LLVM 22 was not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The variable that names a place without it, and its value.
+    /// The variable that names a path without the library, and its value.
     pub named: Option<(&'static str, PathBuf)>,
-    /// The command that installs it here, if one is known.
+    /// The command that installs LLVM here, if one is known.
     pub command: Option<String>,
 }
 
@@ -57,16 +59,16 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// What the search depends on.
+/// The locations to search.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// The variable that names LLVM's place, and its value.
+    /// The variable that names LLVM's location, and its value.
     pub named: Option<(&'static str, PathBuf)>,
     /// Folders, in the order of the search.
     pub folders: Vec<PathBuf>,
 }
 
-/// The path of LLVM 22's shared library on this machine.
+/// Returns the path of LLVM 22's shared library on this machine.
 ///
 /// # Errors
 ///
@@ -79,7 +81,7 @@ pub fn find() -> Result<PathBuf, Missing> {
     })
 }
 
-/// The library in the first of the places that has it.
+/// Returns the library in the first location that contains it.
 pub fn search(places: &Places) -> Option<PathBuf> {
     let Some((_, named)) = &places.named else {
         return places.folders.iter().find_map(|folder| library_in(folder, is_for_22(folder)));
@@ -95,7 +97,8 @@ fn library_in(folder: &Path, also_bare: bool) -> Option<PathBuf> {
     NAMES.iter().copied().chain(bare).map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Whether a folder is one of LLVM 22, by its name or by that which it links to.
+/// Returns whether a folder belongs to LLVM 22, according to its name or to that of its link
+/// target.
 fn is_for_22(folder: &Path) -> bool {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     real.iter().any(|part| {
@@ -105,7 +108,7 @@ fn is_for_22(folder: &Path) -> bool {
 }
 
 impl Places {
-    /// Those of this machine.
+    /// Returns the locations on this machine.
     pub fn here() -> Self {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = [VARIABLE, BINDINGS].into_iter().find_map(|name| Some((name, variable(name)?)));
@@ -119,9 +122,9 @@ impl Places {
     }
 }
 
-/// The folders of packages on a processor's Linux distributions. Debian has one for each
-/// architecture; Fedora's 64-bit libraries are in `lib64`; an older LLVM is kept beside the current
-/// one in a folder of its own on Fedora, Arch and Alpine.
+/// Returns the folders of packages on a processor's Linux distributions. Debian has one for each
+/// architecture. Fedora's 64-bit libraries are in `lib64`. Fedora, Arch and Alpine keep an older
+/// LLVM in a folder of its own.
 fn of_system(processor: &str) -> Vec<PathBuf> {
     let debian = [format!("/usr/lib/{processor}-linux-gnu"), "/usr/lib/llvm-22/lib".to_owned()];
     let others = [
@@ -136,16 +139,15 @@ fn of_system(processor: &str) -> Vec<PathBuf> {
     debian.into_iter().chain(others.map(str::to_owned)).map(PathBuf::from).collect()
 }
 
-/// How a build script of cargo's links the library at `path`.
+/// Returns the directives with which a build script makes cargo link the library at `path`.
 ///
 /// The library gets a link in `out_dir`, where the linker finds it. Cargo adds folders in `target`
-/// to the loader's path of whatever it runs, so that build scripts and tests start although the
-/// library is in a folder that the loader does not search. Source: The Cargo Book, "Dynamic library
-/// paths".
+/// to the loader's path of everything that it runs, so build scripts and tests start even if the
+/// loader does not search the library's folder. Source: The Cargo Book, "Dynamic library paths".
 ///
 /// # Errors
 ///
-/// If the link cannot be made.
+/// If the link cannot be created.
 pub fn directives(path: &Path, out_dir: &Path) -> std::io::Result<Vec<String>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let library = match name.strip_prefix("lib").and_then(|name| name.strip_suffix(".dylib")) {
@@ -174,7 +176,7 @@ fn link(path: &Path, out_dir: &Path) -> std::io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Links need a privilege there; programs find libraries through `PATH`.
+/// Links need a privilege on such systems. Programs find libraries through `PATH`.
 #[cfg(not(unix))]
 fn link(path: &Path, _out_dir: &Path) -> std::io::Result<PathBuf> {
     Ok(path.parent().unwrap_or(Path::new("")).to_owned())
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A folder of a test's own, with an empty library at each of `paths`.
+    /// Creates a folder for one test, with an empty library at each of `paths`.
     fn folder(name: &str, paths: &[&str]) -> PathBuf {
         let root = env::temp_dir().join(format!("tma-setup-{name}-{}", std::process::id()));
         for path in paths {

@@ -11,13 +11,13 @@ use crate::{llvm, process, system};
 
 /// A requirement of a build.
 pub struct Need {
-    /// Its name, for messages.
+    /// Name of the requirement, for messages.
     pub what: &'static str,
-    /// The packages that contain it on Debian and Ubuntu.
+    /// Packages that contain it on Debian and Ubuntu.
     pub packages: &'static [&'static str],
-    /// What to do if these packages do not exist.
+    /// Instructions, if these packages do not exist.
     pub by_hand: &'static str,
-    /// Checks whether it is present.
+    /// Checks whether the requirement is met.
     pub is_met: fn() -> bool,
 }
 
@@ -29,8 +29,8 @@ pub const LLVM: Need = Need {
     is_met: || llvm::find().is_ok(),
 };
 
-/// Installs whichever of `needs` are missing. An error names what is missing and what to do by
-/// hand.
+/// Installs those of `needs` that are missing. An error names the missing ones and how to install
+/// them by hand.
 ///
 /// # Errors
 /// If something is still missing afterwards.
@@ -47,7 +47,7 @@ pub fn provide(needs: &[&Need]) -> Result<()> {
     }
     let packages: Vec<_> = missing.iter().flat_map(|need| need.packages).copied().collect();
     eprintln!("Installing {}", packages.join(", "));
-    // A broken third-party source fails an update that otherwise has everything needed here.
+    // A broken third-party source makes an update fail even if everything needed here is available.
     if let Err(error) = process::run_aside(&mut apt_get(&["update", "--quiet"])) {
         eprintln!("Going on in spite of: {error}");
     }
@@ -76,7 +76,7 @@ fn has_apt() -> bool {
     process::probe(Command::new("apt-get").arg("--version")).is_some()
 }
 
-/// A non-interactive call to apt-get, through sudo if that is needed and present.
+/// Returns a non-interactive call of apt-get, through sudo if that is needed and present.
 fn apt_get(arguments: &[&str]) -> Command {
     let mut command = if system::is_root() || process::probe(Command::new("sudo").arg("--version")).is_none()
     {
@@ -84,7 +84,7 @@ fn apt_get(arguments: &[&str]) -> Command {
     } else {
         let mut sudo = Command::new("sudo");
         if !stdin().is_terminal() {
-            // Fail instead of waiting for a password that nobody types.
+            // Fails instead of waiting for a password that no one will type.
             sudo.arg("--non-interactive");
         }
         sudo.arg("env");

@@ -20,11 +20,11 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` with all of its output on standard error: standard output may be read by a
-/// program.
+/// Runs `command` with all of its output on standard error, because a program may read the standard
+/// output.
 ///
 /// # Errors
-/// As [`run`].
+/// The same as for [`run`].
 pub fn run_aside(command: &mut Command) -> Result<()> {
     run(command.stdout(std::io::stderr()))
 }
@@ -45,7 +45,7 @@ pub fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("{} wrote something other than text", shown(command)))
 }
 
-/// The standard output of `command`, or `None` if the program is missing or fails.
+/// Returns the standard output of `command`, or `None` if the program is missing or fails.
 pub fn probe(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -70,7 +70,7 @@ pub fn fresh_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
 }
 
-/// The command line as it would be typed.
+/// Formats the command line as it would be typed.
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();

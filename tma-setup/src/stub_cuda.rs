@@ -1,9 +1,9 @@
-//! A `libcuda` to link the feature `cust` with if no CUDA toolkit is installed.
+//! A `libcuda` with which to link the feature `cust` if no CUDA toolkit is installed.
 //!
-//! cust's build script looks for a folder with `lib64` and links `-lcuda`. The real library comes
-//! with the GPU's driver. The stub is an archive whose functions jump into that driver, which is
-//! looked up when the program starts. A program therefore links and starts on any machine, and can
-//! report by itself that there is no driver.
+//! cust's build script searches for a folder with `lib64` and links `-lcuda`. The real library
+//! comes with the GPU's driver. The stub is an archive whose functions jump into that driver, which
+//! is looked up when the program starts. A program therefore links and starts on any machine, and
+//! can itself report that there is no driver.
 
 use std::{
     collections::BTreeSet,
@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use crate::{files, process};
 
-/// The variable with additional folders in which cust's build script looks for a `lib64`.
+/// The variable with additional folders in which cust's build script searches for a `lib64`.
 pub const VARIABLE: &str = "CUDA_LIBRARY_PATH";
 
-/// Makes the stub in `folder` unless it exists, for a package that `metadata` tells of. `None` if
-/// cust finds a CUDA toolkit by itself.
+/// Creates the stub in `folder` unless it exists, for a package that `metadata` describes. Returns
+/// `None` if cust finds a CUDA toolkit by itself.
 ///
 /// # Errors
 /// If the package does not use cust, or the C compiler fails.
@@ -49,7 +49,8 @@ pub fn provide(folder: &Path, metadata: &Value) -> Result<Option<PathBuf>> {
     Ok(Some(folder.to_owned()))
 }
 
-/// Whether one of the folders exists in which find_cuda_helper 0.2, which cust builds with, looks.
+/// Returns whether one of the folders exists that find_cuda_helper 0.2, which cust builds with,
+/// searches.
 pub fn toolkit_is_installed() -> bool {
     let versioned = fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|entry| entry.path());
     let versioned = versioned
@@ -60,7 +61,7 @@ pub fn toolkit_is_installed() -> bool {
     })
 }
 
-/// The source text of cust_raw, which declares every driver function that cust may call.
+/// Returns the source text of cust_raw, which declares every driver function that cust may call.
 /// `metadata` is that of cargo.
 fn declarations(metadata: &Value) -> Result<String> {
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -72,7 +73,7 @@ fn declarations(metadata: &Value) -> Result<String> {
     texts.collect::<Result<String, _>>().context("cannot read the sources of cust_raw")
 }
 
-/// The names of the functions declared as `pub fn cu…`.
+/// Returns the names of the functions declared as `pub fn cu…`.
 fn entry_points(declarations: &str) -> BTreeSet<&str> {
     let after = declarations.split("pub fn ").skip(1);
     let names = after
@@ -84,15 +85,16 @@ fn entry_points(declarations: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// C source in which every function jumps to the driver's function of that name. If there is none,
-/// it returns CUDA_ERROR_STUB_LIBRARY (34), as the CUDA toolkit's own stub does (cuda.h,
-/// `enum cudaError_enum`).
+/// Returns C source in which every function jumps to the driver's function of the same name. If
+/// there is none, it returns CUDA_ERROR_STUB_LIBRARY (34), like the CUDA toolkit's own stub
+/// (cuda.h, `enum cudaError_enum`).
 fn archive_source(names: &BTreeSet<&str>) -> String {
     let functions: String = names.iter().map(|name| format!("    X({name}) \\\n")).collect();
     format!("#define FUNCTIONS \\\n{functions}\n{TRAMPOLINES}")
 }
 
-/// A jump leaves all arguments in place, whatever they are; C cannot express it, so it is assembly.
+/// The jumps. They leave all arguments in place, whatever they are. C cannot express this, so they
+/// are assembly.
 const TRAMPOLINES: &str = r#"
 #include <dlfcn.h>
 

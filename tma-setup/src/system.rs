@@ -1,15 +1,15 @@
-//! The operating system, and the command by which it installs LLVM 22.
+//! The operating system, and the command with which it installs LLVM 22.
 
 use std::{env, fs};
 
-/// How a machine installs packages.
+/// The package manager of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum System {
     /// apt, with LLVM 22 in the release's own repositories.
     Apt,
-    /// apt, of a release that takes LLVM 22 from the LLVM project's repository.
+    /// apt, on a release that gets LLVM 22 from the LLVM project's repository.
     OldApt {
-        /// The release, as repositories name it, such as `noble`.
+        /// Codename of the release in repositories, such as `noble`.
         codename: String,
     },
     /// dnf.
@@ -24,18 +24,18 @@ pub enum System {
     Homebrew,
     /// An active conda environment.
     Conda,
-    /// Any other.
+    /// Any other system.
     Other,
 }
 
 /// The first release of Debian with LLVM 22, in its security updates.
 const DEBIAN: u32 = 12;
 
-/// The first release of Ubuntu with LLVM 22: year and month.
+/// The first release of Ubuntu with LLVM 22, as year and month.
 const UBUNTU: u32 = 2604;
 
 impl System {
-    /// The system that this program runs on.
+    /// Returns the system that this program runs on.
     pub fn here() -> Self {
         if env::var_os("CONDA_PREFIX").is_some_and(|prefix| !prefix.is_empty()) {
             return Self::Conda;
@@ -46,7 +46,7 @@ impl System {
         Self::of_release(&fs::read_to_string("/etc/os-release").unwrap_or_default())
     }
 
-    /// As the text of `/etc/os-release` says. Source: os-release(5).
+    /// Determines the system from the text of `/etc/os-release`. Source: os-release(5).
     pub fn of_release(text: &str) -> Self {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -75,8 +75,8 @@ impl System {
         Self::Other
     }
 
-    /// The command that installs LLVM's library, or `None` where none is known. `sudo` is left out
-    /// for root.
+    /// Returns the command that installs LLVM's library, or `None` if none is known. `sudo` is
+    /// omitted for root.
     pub fn llvm_command(&self, is_root: bool) -> Option<String> {
         let sudo = if is_root { "" } else { "sudo " };
         Some(match self {
@@ -100,7 +100,7 @@ impl System {
     }
 }
 
-/// Whether this program runs as root, and so needs no `sudo`.
+/// Returns whether this program runs as root, and so does not need `sudo`.
 pub fn is_root() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -139,7 +139,7 @@ mod tests {
         ] {
             assert_eq!(of(release), system, "{release}");
         }
-        // Two relatives, the nearest first.
+        // Two related distributions, the closest first.
         let mint = System::of_release(
             "ID=linuxmint\nVERSION_ID=22\nID_LIKE=\"ubuntu debian\"\nUBUNTU_CODENAME=noble\n",
         );

@@ -1,4 +1,5 @@
-//! `cargo xtask beside`: builds and tests the programs beside other crates, a workspace of its own.
+//! `cargo xtask beside`: builds and tests the programs in `beside`, which use other crates. They
+//! are a workspace of their own.
 
 use anyhow::Result;
 
@@ -6,8 +7,8 @@ use tma_setup::process;
 
 use crate::{setup, workspace};
 
-/// Checks format and lints, then runs what needs no GPU on the simulator. The others link, start,
-/// and say that there is none.
+/// Checks format and lints, then runs the programs that need no GPU on the simulator. The others
+/// are linked and started, and report that there is no GPU.
 pub(crate) fn run() -> Result<()> {
     let tools = setup::run()?;
     let steps: [&[&str]; 4] = [
@@ -19,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
     for arguments in steps {
         let mut command = tools.cargo();
         command.current_dir(workspace::root().join("beside")).args(arguments);
-        // What both workspaces depend on is compiled once.
+        // Dependencies of both workspaces are compiled once.
         command.env("CARGO_TARGET_DIR", workspace::target());
         if arguments[0] == "clippy" {
             command.args(["--", "-D", "warnings"]);

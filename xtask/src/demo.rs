@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: from a fresh clone to a kernel's PTX and, where there is a GPU, its run.
+//! `cargo xtask demo`: goes from a fresh clone to a kernel's PTX and, if there is a GPU, to its
+//! execution.
 
 use std::{fs, process::Command};
 
@@ -12,8 +13,8 @@ use crate::{
     workspace,
 };
 
-/// Sets up, compiles the examples and shows `tma_copy`: its PTX, and a corner of the matrix that it
-/// copied.
+/// Sets up, compiles the examples, and shows `tma_copy`: its PTX, and a corner of the matrix that
+/// it copied.
 pub(crate) fn run() -> Result<()> {
     println!("== Setting up");
     let tools = setup::run()?;
@@ -51,8 +52,8 @@ fn show_ptx(tools: &Tools) -> Result<()> {
     Ok(())
 }
 
-/// Whether a GPU's device file exists. A container may have any of the host's GPUs, so its number
-/// need not be 0.
+/// Returns whether a GPU's device file exists. A container may have any of the host's GPUs, so its
+/// number need not be 0.
 fn has_gpu() -> bool {
     let files = fs::read_dir("/dev").into_iter().flatten().flatten().map(|entry| entry.file_name());
     files.filter_map(|name| name.into_string().ok()).any(|name| {

@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: fuzzes everything that takes input from outside.
 //!
 //! cargo-fuzz fuzzes the simulator, guided by coverage. The simulator has no `unsafe`, so it runs
-//! without a sanitizer, on stable Rust. A program of the tests fuzzes everything that needs the
-//! compiler, since LLVM has no coverage instrumentation.
+//! without a sanitizer, on stable Rust. A program in `tests` fuzzes everything that needs the
+//! compiler, because LLVM has no coverage instrumentation.
 
 use std::{
     fs,
@@ -35,23 +35,23 @@ pub(crate) enum Target {
     Command,
 }
 
-/// How long to run.
+/// The extent of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) minutes: u32,
-    /// Instead of a time.
+    /// Number of inputs, instead of a time.
     pub(crate) inputs: Option<u32>,
 }
 
 /// The time limit of one input, in seconds.
 const PATIENCE: u32 = 30;
 
-/// The maximum length of binary inputs, which applies from the start: libFuzzer by default begins
-/// with short ones, but a launch takes at least some sixty bytes.
+/// The maximum length of binary inputs, which applies from the start. By default libFuzzer begins
+/// with short inputs, but a launch takes at least about sixty bytes.
 const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 
-/// Runs the fuzzer on `target`. A panic, a hang or too much memory fails it, and for `types` any
-/// difference from rustc.
+/// Runs the fuzzer on `target`. It fails on a panic, a hang or excessive memory, and for `types` on
+/// any difference from rustc.
 pub(crate) fn run(target: Target, extent: Extent) -> Result<()> {
     match target {
         Target::Kernel => mutate("kernel", extent),
@@ -68,7 +68,7 @@ fn simulator() -> PathBuf {
     workspace::root().join("ptx-sim")
 }
 
-/// The PTX of every kernel of the workspace.
+/// Writes the PTX of every kernel of the workspace, and returns its folder.
 fn compiled() -> Result<PathBuf> {
     let folder = workspace::target().join("fuzz-seeds");
     ptx::run(Some(&folder), ptx::DEFAULT_TARGET)?;
@@ -87,7 +87,7 @@ fn mutate(target: &str, extent: Extent) -> Result<()> {
 }
 
 /// Runs a target of cargo-fuzz. It starts from the corpus of earlier runs and from the files in
-/// `seeds`; `options` are libFuzzer's.
+/// `seeds`. `options` are options of libFuzzer.
 fn guide(target: &str, extent: Extent, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
     let kept = Path::new("fuzz/corpus").join(target);
     let folder = simulator().join(&kept);

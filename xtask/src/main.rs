@@ -1,7 +1,8 @@
 //! The project's tasks, run as `cargo xtask TASK`.
 //!
-//! Of the project's packages it links only `tma-setup`, and needs only Rust and a C compiler, so
-//! that it can install what the others need. A task that compiles kernels runs [`setup`] first.
+//! Of the project's packages it links only `tma-setup`, and it needs only Rust and a C compiler, so
+//! that it can install everything that the others need. A task that compiles kernels runs [`setup`]
+//! first.
 
 mod beside;
 mod book;
@@ -45,16 +46,17 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
-    /// Judges the protocol of barriers of every kernel, and prints what is proved, and what is not
-    /// decided and why
+    /// Checks the protocol of barriers of every kernel, and prints which are proved, and which are
+    /// undecided and why
     Protocol {
         /// Files and folders [default: the examples]
         paths: Vec<PathBuf>,
-        /// How many steps are looked at of each kernel
+        /// Budget of steps to explore in each kernel
         #[arg(long)]
         budget: Option<u64>,
     },
-    /// Builds and tests the programs beside other crates: cudarc, candle, DLPack, ndarray and so on
+    /// Builds and tests the programs that use other crates: cudarc, candle, DLPack, ndarray and so
+    /// on
     Beside,
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
@@ -73,10 +75,10 @@ enum Task {
         /// The target of the inputs
         #[arg(long, value_enum, default_value_t = fuzz::Target::Kernel)]
         target: fuzz::Target,
-        /// How long to run
+        /// Minutes to run
         #[arg(long, default_value_t = 10)]
         minutes: u32,
-        /// How many inputs, instead of a time
+        /// Number of inputs, instead of a time
         #[arg(long)]
         inputs: Option<u32>,
     },

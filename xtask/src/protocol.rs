@@ -1,4 +1,5 @@
-//! `cargo xtask protocol`: `cargo tma check`, without a build, of the examples or of any sources.
+//! `cargo xtask protocol`: runs `cargo tma check`, without a build, on the examples or on any
+//! sources.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use tma_setup::process;
 
 use crate::workspace;
 
-/// Judges the kernels at `paths`, or the examples.
+/// Checks the kernels at `paths`, or the examples.
 pub(crate) fn run(paths: &[PathBuf], budget: Option<u64>) -> Result<()> {
     let mut check = workspace::cargo();
     check.args(["run", "--quiet", "-p", "cargo-tma", "--", "tma", "check", "--no-build"]);
@@ -16,7 +17,7 @@ pub(crate) fn run(paths: &[PathBuf], budget: Option<u64>) -> Result<()> {
         check.arg("--source").arg(workspace::root().join("examples/src"));
     }
     for path in paths {
-        // As they are meant where this task was called.
+        // Paths are relative to the directory in which the task was called.
         check.arg("--source").arg(std::path::absolute(path)?);
     }
     process::run(&mut check)

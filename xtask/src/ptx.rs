@@ -17,14 +17,14 @@ use crate::{
 /// The default architecture.
 pub(crate) const DEFAULT_TARGET: &str = "sm_90a";
 
-/// Writes the PTX of all kernels into `out`, which is created if it is missing.
+/// Writes the PTX of all kernels to `out`, which is created if it is missing.
 pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
     let tools = setup::run()?;
     let out = match out {
         Some(folder) => std::path::absolute(folder)?,
         None => {
-            // This folder belongs to the task: PTX that an earlier run wrote for a deleted kernel
-            // must go too.
+            // This folder belongs to the task. PTX that an earlier run wrote for a deleted kernel
+            // must be removed too.
             let folder = workspace::target().join("ptx");
             process::fresh_folder(&folder)?;
             folder
@@ -35,8 +35,8 @@ pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the kernels in the Rust files `sources` and returns the PTX files that `out` then
-/// holds.
+/// Compiles the kernels in the Rust files `sources`, and returns the PTX files that `out` contains
+/// afterwards.
 pub(crate) fn write(tools: &Tools, out: &Path, target: &str, sources: &[PathBuf]) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let mut compile = tools.cargo();
@@ -67,7 +67,7 @@ pub(crate) fn write(tools: &Tools, out: &Path, target: &str, sources: &[PathBuf]
     Ok(written)
 }
 
-/// The Rust files of the examples and tests that mention the attribute.
+/// Returns the Rust files of the examples and tests that mention the attribute.
 fn sources_with_kernels() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for folder in ["examples/src", "tests/src"] {

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: runs everything that is checked on every commit, and stops at the first
-//! failing step.
+//! `cargo xtask test`: runs all checks that every commit must pass, and stops at the first failing
+//! step.
 
 use std::{
     process::Command,
@@ -15,13 +15,13 @@ use crate::{
     workspace,
 };
 
-/// The feature `cuda` of the published packages that have it, and of the others.
+/// The feature `cuda`, of the published packages that have it and of the other packages.
 const CUDA_OF_PUBLISHED: &str = "tma-runtime/cuda,tma-kernels/cuda";
 const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-tests/cuda";
-/// The feature `cust`, which alone needs a `libcuda` to link with.
+/// The feature `cust`. It is the only one that needs a `libcuda` to link with.
 const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 
-/// The feature with the command `ptx-sim`, which is off by default; it does not affect the library.
+/// The feature with the command `ptx-sim`, which is off by default. It does not affect the library.
 const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
 /// The packages that are published.
@@ -36,10 +36,11 @@ const PUBLISHED: [&str; 8] = [
     "cargo-tma",
 ];
 
-/// The features that their `package.metadata.docs.rs` has.
+/// The features in their `package.metadata.docs.rs`.
 const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim,tma-runtime/cust";
 
-/// The compiler of kernels is built in a third of the time so. That pays where it compiles no PTX.
+/// The setting that builds the compiler of kernels in a third of the time, which pays off where it
+/// compiles no PTX.
 const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
 
 /// Runs the steps in order and prints how long each took.
@@ -60,7 +61,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// rustup's minimal profile lacks rustfmt and clippy.
+/// Installs rustfmt and clippy, which rustup's minimal profile lacks.
 fn provide_components() -> Result<()> {
     let is_missing = |tool| process::probe(workspace::cargo().args([tool, "--version"])).is_none();
     if ["fmt", "clippy"].into_iter().any(is_missing) {
@@ -88,14 +89,14 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// The steps, cheapest first.
+/// Returns the steps, cheapest first.
 fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let cargo = |arguments: &[&str]| {
         let mut command = tools.cargo();
         command.args(arguments);
         command
     };
-    // The build must work without LLVM and CUDA even if they are installed: with these variables, a
+    // The build must work without LLVM and CUDA even if they are installed. With these variables, a
     // build script that looked for either would find nothing.
     let nowhere = workspace::target().join("nowhere");
     let without_cuda = |mut command: Command| {
@@ -107,13 +108,13 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let format = cargo(&["fmt", "--all", "--check"]);
 
     // Lints and documentation do not depend on PTX, which build scripts of their own would compile.
-    // What is there only without CUDA is linted further down.
+    // Code that only exists without CUDA is linted further down.
     let everything = [SIMULATOR_COMMAND, CUDA_OF_PUBLISHED, CUDA_OF_OTHERS, CUST].join(",");
     let mut lints = cargo(&["clippy", "--config", QUICKLY, "--workspace", "--all-targets"]);
     lints.args(["--features", &everything]).args(deny_warnings).env("TMA_PTX", "off");
 
-    // All of these are without LLVM, and xtask is among the packages: so the compiler's dependencies
-    // have the same features each time, and it is built once.
+    // All of these run without LLVM, and include xtask. The compiler's dependencies therefore have
+    // the same features each time, and it is built once.
     let without_defaults = |subcommand: &str, packages: &[&str], more: &[&str]| {
         let mut command = cargo(&[subcommand, "--config", QUICKLY, "--no-default-features", "-p", "xtask"]);
         command.args(packages.iter().flat_map(|package| ["-p", package])).args(more);
@@ -126,7 +127,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         command
     };
     let bare = lints_without_defaults(&[&PUBLISHED[..], &["tma-examples"]].concat(), &[]);
-    // Programs for GPUs alone do without the simulator, and are built where CUDA is not installed.
+    // Programs only for GPUs do without the simulator, and are built where CUDA is not installed.
     let gpu_only = lints_without_defaults(&["tma-runtime", "tma-kernels"], &["--features", "cuda"]);
     let only_it = ["--test", "no_simulator"];
     let neither = lints_without_defaults(&["tma-runtime"], &only_it);
@@ -136,15 +137,15 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
 
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
-    // Nobody reads the pages of what is not published.
+    // The documentation of unpublished packages has no readers.
     let mut documentation = cargo(&["doc", "--config", QUICKLY, "--no-deps", "-p", "xtask"]);
     documentation.args(PUBLISHED.iter().flat_map(|package| ["-p", package]));
     documentation.args(["--features", FEATURES_OF_DOCS_RS, "--features", CUDA_OF_PUBLISHED]);
     documentation.env("RUSTDOCFLAGS", "-D warnings").env("TMA_PTX", "off");
 
-    // As docs.rs does, which has no LLVM. It has no CUDA either, and cust's build script asks for
-    // none there. It is not told here that this is docs.rs: cargo would keep what the script said,
-    // and other steps would link without a libcuda.
+    // Mimics docs.rs, which has neither LLVM nor CUDA; cust's build script does not ask for CUDA
+    // there. The environment does not say that this is docs.rs: cargo would cache the build
+    // script's output, and other steps would link without a libcuda.
     let mut published =
         without_defaults("doc", &PUBLISHED, &["--no-deps", "--features", FEATURES_OF_DOCS_RS]);
     published.env("RUSTDOCFLAGS", "-D warnings");

@@ -10,26 +10,26 @@ use serde_json::Value;
 
 use tma_setup::process;
 
-/// The folder of the workspace's `Cargo.toml`.
+/// Returns the folder of the workspace's `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)
 }
 
-/// The folder for the output of tasks. `CARGO_TARGET_DIR` does not move it: tests look for tools
-/// here.
+/// Returns the folder for the output of tasks. `CARGO_TARGET_DIR` does not move it, because tests
+/// look for tools here.
 pub(crate) fn target() -> PathBuf {
     root().join("target")
 }
 
-/// A call to the cargo that runs this program, in the workspace's root.
+/// Returns a call of the cargo that runs this program, in the workspace's root.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// `cargo metadata` of the workspace and, unless `members_only`, of all its dependencies.
+/// Returns `cargo metadata` of the workspace and, unless `members_only`, of all its dependencies.
 pub(crate) fn metadata(members_only: bool) -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--all-features"]);
@@ -39,7 +39,7 @@ pub(crate) fn metadata(members_only: bool) -> Result<Value> {
     serde_json::from_str(&process::output(&mut command)?).context("cannot read what cargo metadata wrote")
 }
 
-/// The entry of package `name` in `metadata`.
+/// Returns the entry of package `name` in `metadata`.
 pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> {
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     packages

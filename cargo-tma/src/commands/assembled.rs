@@ -1,4 +1,4 @@
-//! What ptxas says of a kernel.
+//! Kernels assembled by ptxas, and its messages about them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,20 +15,20 @@ use crate::style::{bad, bold, good};
 /// An assembled kernel.
 #[derive(Debug)]
 pub(crate) struct Assembled {
-    /// The machine code.
+    /// Path of the machine code.
     pub(crate) cubin: PathBuf,
-    /// What ptxas says of it.
+    /// Messages of ptxas.
     pub(crate) said: Said,
 }
 
-/// Where downloaded programs are kept for all packages of a user.
+/// Returns the folder of downloaded programs, which all packages of a user share.
 pub(crate) fn home() -> PathBuf {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     cache.or_else(|| variable("LOCALAPPDATA")).unwrap_or_else(env::temp_dir).join("tma")
 }
 
-/// A program that was installed, or an error that says how to.
+/// Returns a program that is installed, or an error that explains how to install it.
 pub(crate) fn require(program: &Program) -> Result<Found> {
     program.require(&home(), "cargo tma setup")
 }
@@ -37,7 +37,7 @@ pub(crate) fn require(program: &Program) -> Result<Found> {
 ///
 /// # Errors
 ///
-/// If there is no ptxas, or it refuses the PTX.
+/// If there is no ptxas, or it rejects the PTX.
 pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
     let ptxas = require(&PTXAS)?;
     let folder = env::temp_dir().join(format!("cargo-tma-{}", std::process::id()));
@@ -54,7 +54,7 @@ pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
 }
 
 impl Assembled {
-    /// Lines for people.
+    /// Formats the messages as text.
     pub(crate) fn text(&self) -> String {
         let Said { registers, stack, spills: [stores, loads], complaints, .. } = &self.said;
         let spills = format!("{stores} bytes spilled, {loads} read back");
@@ -67,7 +67,7 @@ impl Assembled {
         text
     }
 
-    /// The same for programs.
+    /// Formats the messages as JSON.
     pub(crate) fn json(&self) -> Value {
         json!({
             "registers": self.said.registers,
@@ -80,7 +80,7 @@ impl Assembled {
 
     /// Removes the machine code.
     pub(crate) fn remove(&self) {
-        // Nothing is lost if it stays: the folder is a temporary one.
+        // A failure does not matter: the folder is temporary.
         let _stays = self.cubin.parent().map(Path::to_owned).map(fs::remove_dir_all);
     }
 }

@@ -13,27 +13,27 @@ use crate::output::Output;
 use crate::style::{bad, bold, dim, good, warning};
 use crate::{package, progress};
 
-/// The oldest Rust that builds the project: its `rust-version`.
+/// The oldest Rust version that builds the project: its `rust-version`.
 const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// How something that was looked for is.
+/// The state of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Fine,
-    /// Kernels compile and are simulated all the same.
+    /// Missing, but kernels compile and are simulated without it.
     Optional,
-    /// Nothing works without it.
+    /// Missing, and nothing works without it.
     Missing,
 }
 
-/// Something that was looked for.
+/// A requirement that was checked.
 #[derive(Debug)]
 struct Check {
     what: &'static str,
     state: State,
-    /// What was found, or what is wrong.
+    /// Description of what was found, or of the problem.
     found: String,
-    /// What to do, if something is wrong.
+    /// Advice, if there is a problem.
     advice: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Check {
     }
 }
 
-/// Looks at everything. It is not clean if something is missing that nothing works without.
+/// Checks all requirements. The output is not clean if one is missing without which nothing works.
 pub(crate) fn run() -> Result<Output> {
     let mut checks = vec![rust(), linker(), llvm_library()];
     checks.extend([&PTXAS, &NVDISASM].map(program));
@@ -100,7 +100,7 @@ fn rust() -> Check {
     }
 }
 
-/// Whether `rustc 1.95.0 (..)` is at least the oldest that builds the project.
+/// Returns whether `rustc 1.95.0 (..)` is at least the oldest version that builds the project.
 fn is_recent(version: &str) -> bool {
     let numbers = |text: &str| {
         let mut numbers = text.split('.').map(|part| part.parse::<u32>().ok());
@@ -143,7 +143,7 @@ fn program(program: &Program) -> Check {
     }
 }
 
-/// By NVIDIA's own tool, which comes with the driver.
+/// Queries NVIDIA's own tool, which comes with the driver.
 fn gpu() -> Check {
     let mut query = Command::new("nvidia-smi");
     query.args(["--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]);
@@ -162,12 +162,12 @@ fn gpu() -> Check {
     }
 }
 
-/// `NVIDIA H200, 9.0, 580.65.06`
+/// Returns whether a GPU is a Hopper, given a line such as `NVIDIA H200, 9.0, 580.65.06`.
 fn is_hopper(gpu: &str) -> bool {
     gpu.split(',').nth(1).is_some_and(|capability| capability.trim() == "9.0")
 }
 
-/// For packages that use cust: nothing else needs it.
+/// Checks for a libcuda, which only packages that use cust need.
 fn cuda_to_link() -> Check {
     let name = "libcuda to link with";
     if let Some(path) = std::env::var_os(stub_cuda::VARIABLE) {
@@ -189,9 +189,9 @@ fn cuda_to_link() -> Check {
 #[derive(Debug)]
 struct Package {
     name: String,
-    /// The text of `Cargo.toml`.
+    /// Text of `Cargo.toml`.
     manifest: String,
-    /// The text of `build.rs`.
+    /// Text of `build.rs`.
     script: String,
 }
 
@@ -205,7 +205,7 @@ impl Package {
         Some(Self { name: package.name, manifest, script })
     }
 
-    /// Whether it is set up for kernels.
+    /// Checks whether the package is set up for kernels.
     fn compiles_kernels(&self) -> Check {
         let what = "this package";
         if self.script.contains("tma_codegen") && self.manifest.contains("tma-codegen") {
@@ -217,7 +217,7 @@ impl Package {
         Check::lacking(what, State::Missing, &found, advice)
     }
 
-    /// Whether it names cust, as a dependency or as a feature.
+    /// Returns whether the manifest names cust, as a dependency or as a feature.
     fn uses_cust(&self) -> bool {
         let is_named = |line: &str| {
             ["cust =", "cust=", "cust."].iter().any(|start| line.starts_with(start))

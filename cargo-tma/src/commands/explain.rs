@@ -7,7 +7,7 @@ use crate::arguments::Explain;
 use crate::output::Output;
 use crate::style::{bold, dim};
 
-/// Each code with its page, in order.
+/// The codes with their pages, in order.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 /// Shows the page of a code, or lists all codes.
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Explain) -> Result<Output> {
     Ok(Output::clean(rendered(&page), json!({ "code": code, "title": title(&page), "page": page })))
 }
 
-/// `TMA0203` of `tma0203`, `0203` or `203`.
+/// Normalises `tma0203`, `0203` or `203` to `TMA0203`.
 fn normal(code: &str) -> String {
     let upper = code.to_ascii_uppercase();
     let digits = upper.strip_prefix("TMA").unwrap_or(&upper);
@@ -34,13 +34,13 @@ fn list() -> Output {
     Output::clean(text, Value::Array(json.collect()))
 }
 
-/// What the heading says after the code.
+/// Returns the heading's text after the code.
 fn title(page: &str) -> &str {
     let heading = page.lines().next().unwrap_or_default();
     heading.split_once(": ").map_or(heading, |(_, title)| title)
 }
 
-/// The page without its hidden comments, which are for the tests, and the empty lines after them.
+/// Removes the page's hidden comments, which are for the tests, and the empty lines after them.
 fn visible(page: &str) -> String {
     let mut lines = page.lines().peekable();
     let mut text = String::new();
@@ -54,7 +54,7 @@ fn visible(page: &str) -> String {
     text
 }
 
-/// Markdown for a terminal: headings and `**..**` are bold, code is indented and dim.
+/// Renders Markdown for a terminal: headings and `**..**` are bold, code is indented and dim.
 fn rendered(page: &str) -> String {
     let (mut text, mut in_code) = (String::new(), false);
     for line in page.lines() {
@@ -73,7 +73,7 @@ fn rendered(page: &str) -> String {
     text
 }
 
-/// The text of a line that is bold as a whole.
+/// Returns the text of a line that is bold as a whole.
 fn emphasis(line: &str) -> Option<&str> {
     line.strip_prefix("**")?.strip_suffix("**")
 }

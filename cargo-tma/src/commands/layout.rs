@@ -16,7 +16,7 @@ struct Picture {
     svg: String,
 }
 
-/// Prints a layout, and writes the drawing if a file is named.
+/// Prints a layout, and writes a drawing if a file is given.
 pub(crate) fn run(options: &Layout) -> Result<Output> {
     let picture = draw(&options.what)?;
     let mut text = format!("{}\n", picture.text.trim_end());
@@ -64,7 +64,7 @@ fn tile(element: &str, extents: &str, swizzle: &str) -> Result<TileLayout> {
     Ok(TileLayout::new(scalar(element)?, &extents, swizzle))
 }
 
-/// A swizzle as the command line has it.
+/// Returns the name of a swizzle on the command line.
 fn short(swizzle: TileSwizzle) -> &'static str {
     match swizzle {
         TileSwizzle::None => "none",
@@ -84,7 +84,7 @@ fn scalar(name: &str) -> Result<Scalar> {
     })
 }
 
-/// Extents such as `8x64`, none of them 0, and small enough to be drawn.
+/// Parses extents such as `8x64`. None may be 0, and the layout must be small enough to draw.
 fn numbers(text: &str) -> Result<Vec<u32>> {
     const MOST_ELEMENTS: u64 = 1 << 16;
     let numbers: Option<Vec<u32>> = text.split('x').map(|number| number.parse().ok()).collect();

@@ -1,4 +1,4 @@
-//! The commands. Each module has one, but for what several share.
+//! The commands, with one module each, and modules that several commands share.
 
 mod assembled;
 pub(crate) mod check;

@@ -10,7 +10,7 @@ use crate::arguments::New;
 use crate::output::Output;
 use crate::style::{bold, dim, good};
 
-/// Each file of the new package, and its text.
+/// The files of the new package, and their texts.
 const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("../../templates/manifest.toml")),
     (".gitignore", include_str!("../../templates/gitignore")),
@@ -20,10 +20,11 @@ const FILES: [(&str, &str); 6] = [
     ("tests/seeds.rs", include_str!("../../templates/tests/seeds.rs")),
 ];
 
-/// What the templates, which are Rust, call the package's crate.
+/// The name of the package's crate in the templates, which are valid Rust.
 const CRATE: &str = "new_package";
 
-/// Names that a package cannot have because they mean something else in Rust or in cargo's folders.
+/// Names that a package cannot have, because they have another meaning in Rust or in cargo's
+/// folders.
 const TAKEN: [&str; 12] = [
     "test",
     "core",
@@ -39,10 +40,10 @@ const TAKEN: [&str; 12] = [
     "super",
 ];
 
-/// What the package depends on by name.
+/// The dependencies, by their placeholder and their package.
 const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen", "codegen")];
 
-/// Writes the package.
+/// Creates the package.
 pub(crate) fn run(options: &New) -> Result<Output> {
     let folder = &options.path;
     let name = folder.file_name().and_then(|name| name.to_str()).context("the path ends in no name")?;
@@ -71,8 +72,8 @@ pub(crate) fn run(options: &New) -> Result<Output> {
     Ok(Output::clean(text, json!({ "name": name, "folder": folder, "files": files, "project": project })))
 }
 
-/// A name that cargo takes for a package, and rustc, with `_` for `-`, for a crate. Source: The
-/// Cargo Book, "The Manifest Format", "The `name` field".
+/// Checks that a name is valid for a package in cargo and, with `_` for `-`, for a crate in rustc.
+/// Source: The Cargo Book, "The Manifest Format", "The `name` field".
 fn check_name(name: &str) -> Result<()> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_inner);
@@ -81,7 +82,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The folder of the project that the package depends on, or none for released versions.
+/// Returns the folder of the project that the package depends on, or `None` for released versions.
 fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
     let is_project = |folder: &Path| {
         DEPENDENCIES.iter().all(|(_, package)| folder.join(package).join("Cargo.toml").is_file())
@@ -97,7 +98,7 @@ fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(Some(absolute))
 }
 
-/// A template with the package's name and dependencies.
+/// Inserts the package's name and dependencies into a template.
 fn filled(text: &str, name: &str, project: Option<&Path>) -> String {
     let mut text = text
         .replace("{name}", name)

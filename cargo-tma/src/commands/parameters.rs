@@ -1,22 +1,22 @@
-//! What to type for the parameters of a kernel, as `cargo tma run` takes them.
+//! Examples of arguments for the parameters of a kernel, in the syntax of `cargo tma run`.
 
 use tma_codegen::abi;
 use tma_codegen::ir::{Kernel, Param, ParamKind};
 use tma_model::{Interleave, Scalar, Swizzle, TileType};
 
-/// Elements of a buffer in an example.
+/// Number of elements of a buffer in an example.
 const ELEMENTS: u32 = 1024;
-/// Pixels along each dimension of images in an example.
+/// Number of pixels along each dimension of the images in an example.
 const PIXELS: u32 = 8;
 
-/// The buffers that an example has so far: those of tensor maps come first, by `--buffer`.
+/// The buffers of an example so far. The first are those of tensor maps, given by `--buffer`.
 struct Buffers {
     of_maps: usize,
     passed: usize,
 }
 
-/// A list of the parameters, each with its arguments and an example that fits it; the examples
-/// together are a launch.
+/// Lists the parameters, each with its arguments and a suitable example. Together the examples are
+/// a launch.
 pub(super) fn help(kernel: &Kernel) -> String {
     let is_map = |param: &&Param| matches!(param.kind(), Some(ParamKind::Tiles(_) | ParamKind::Columns(..)));
     let mut buffers = Buffers { of_maps: 0, passed: kernel.params.iter().filter(is_map).count() };
@@ -41,7 +41,7 @@ pub(super) fn help(kernel: &Kernel) -> String {
 }
 
 impl Buffers {
-    /// What to type for a parameter.
+    /// Returns an example for a parameter.
     fn example(&mut self, param: &Param) -> String {
         match param.kind() {
             Some(ParamKind::Tiles(tile)) => self.map(tile, None),
@@ -65,7 +65,7 @@ impl Buffers {
         self.passed - 1
     }
 
-    /// A map over a tensor of one tile, or over one image of which columns of pixels are loaded.
+    /// Returns an example of a map over a tensor of one tile, or over one image in im2col mode.
     fn map(&mut self, tile: &TileType, rank: Option<u32>) -> String {
         let index = self.of_maps;
         self.of_maps += 1;
@@ -92,7 +92,7 @@ fn list(extents: &[u32]) -> String {
     extents.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// The swizzle and the interleaved layout of a map, as options.
+/// Formats the swizzle and the interleaved layout of a map as options.
 fn layout(tile: &TileType) -> String {
     let swizzle = match tile.swizzle.pattern() {
         Swizzle::None => "",
@@ -108,7 +108,7 @@ fn layout(tile: &TileType) -> String {
     format!("{swizzle}{interleave}")
 }
 
-/// The type of a number or of a buffer's elements; small floats and truth values are bytes.
+/// Returns the type of a number or of a buffer's elements. 8-bit floats and `bool` are bytes.
 fn number_type(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Bool | Scalar::E4m3 | Scalar::E5m2 => Scalar::U8.name(),
@@ -119,7 +119,7 @@ fn number_type(scalar: Scalar) -> &'static str {
     }
 }
 
-/// The type of a map's elements: it has no small signed ones.
+/// Returns the type of a map's elements. Maps have no small signed types.
 fn map_type(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Tf32 => Scalar::Tf32.name(),

@@ -12,8 +12,8 @@ use crate::package::{self, KEPT, Package};
 use crate::progress;
 use crate::style::{bad, bold, dim, good, source};
 
-/// Lists the kernels, or shows the PTX of those that are named. Where ptxas is installed, it says
-/// what it takes.
+/// Lists the kernels, or shows the PTX of those that are named. If ptxas is installed, the output
+/// includes its resource usage.
 pub(crate) fn run(options: &Kernels) -> Result<Output> {
     let package = package::find(options.build.package.as_deref())?;
     if options.keep || options.check {
@@ -49,14 +49,14 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
     Ok(Output { text, json: Value::Array(json), is_clean })
 }
 
-/// What the build script does with the kept PTX.
+/// A task of the build script on the saved PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keep {
     Write,
     Check,
 }
 
-/// Lets the build script write or compare the kept PTX. Cargo shows the script's errors.
+/// Makes the build script write or compare the saved PTX. Cargo shows the script's errors.
 fn keep(package: &Package, task: Keep, build: &Build) -> Result<Output> {
     let value = match task {
         Keep::Write => "write",
@@ -96,7 +96,8 @@ fn of_kernel(kernel: &Kernel, is_list: bool, assembled: Option<&Assembled>) -> V
     json
 }
 
-/// The PTX with each source line above what it became, instead of the directives.
+/// Formats the PTX with each source line above the code generated from it, instead of the
+/// directives.
 pub(crate) fn interleaved(kernel: &Kernel) -> String {
     let (mut text, mut shown) = (String::new(), None);
     for (line, at) in kernel.lines() {

@@ -17,7 +17,7 @@ use crate::style::bold;
 pub(crate) fn run(options: &Run) -> Result<Output> {
     let package = package::find(options.build.package.as_deref())?;
     let kernel = package::only(package.kernels(&options.build)?, &options.kernel)?;
-    // Findings quote source lines, whose paths begin at the package.
+    // Findings quote source lines, with paths relative to the package.
     std::env::set_current_dir(&package.folder)?;
     let launch = || options.launch.run(&kernel.path.to_string_lossy(), &kernel.text, &kernel.entry);
     let outcome = progress::during(&format!("{} runs on the simulator", kernel.name), launch);
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Run) -> Result<Output> {
     Ok(Output { text, json, is_clean: outcome.is_clean })
 }
 
-/// What the kernel takes, if it is found in the sources.
+/// Describes the kernel's parameters, if the kernel is found in the sources.
 fn help(package: &Package, name: &str) -> Option<String> {
     let files = sources::rust_files(&sources::roots(&package.folder, &[])).ok()?;
     let sources = Sources::read(&files, &package.folder, Some(package)).ok()?;

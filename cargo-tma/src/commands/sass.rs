@@ -19,11 +19,11 @@ use crate::style::{bold, source};
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     text: String,
-    /// File and line that it comes from.
+    /// File and line of the source.
     at: Option<(u32, usize)>,
 }
 
-/// Shows the machine code of the kernels that are named.
+/// Shows the machine code of the kernels with this name.
 pub(crate) fn run(options: &Sass) -> Result<Output> {
     let nvdisasm = assembled::require(&NVDISASM)?;
     let package = package::find(options.build.package.as_deref())?;
@@ -45,12 +45,12 @@ pub(crate) fn run(options: &Sass) -> Result<Output> {
     Ok(Output { text, json: Value::Array(json), is_clean })
 }
 
-/// Reads what nvdisasm lists: `//## File "/a/src/lib.rs", line 12`, labels and instructions.
+/// Parses the output of nvdisasm: `//## File "/a/src/lib.rs", line 12`, labels and instructions.
 fn read(listing: &str, kernel: &Kernel) -> Vec<Line> {
     let (mut lines, mut at) = (vec![], None);
     for line in listing.lines().map(str::trim_end) {
         if let Some(place) = line.trim_start().strip_prefix("//## File ") {
-            // Of code that was inlined, the first place is where it is from.
+            // For inlined code, the first location is that of the function's source.
             at = place_of(place, kernel).or(at);
         } else if let Some(instruction) = line.trim_start().strip_prefix("/*") {
             let text = instruction.split_once("*/").map_or(instruction, |(_, rest)| rest);
@@ -63,7 +63,7 @@ fn read(listing: &str, kernel: &Kernel) -> Vec<Line> {
     lines
 }
 
-/// `"/a/src/lib.rs", line 12`, and for inlined code more behind it.
+/// Parses `"/a/src/lib.rs", line 12`. For inlined code, further locations follow.
 fn place_of(text: &str, kernel: &Kernel) -> Option<(u32, usize)> {
     let (path, rest) = text.strip_prefix('"')?.split_once('"')?;
     let digits: String = rest.strip_prefix(", line ")?.chars().take_while(char::is_ascii_digit).collect();

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::style::{bold, dim};
 use crate::{package, progress};
 
-/// Installs LLVM by the system's packages, and fetches NVIDIA's programs.
+/// Installs LLVM with the system's package manager, and fetches NVIDIA's programs.
 pub(crate) fn run(options: &Setup) -> Result<Output> {
     let home = home();
     let mut needs = vec![&packages::LLVM];
@@ -48,9 +48,9 @@ fn provide(program: &Program) -> Result<tma_setup::program::Found> {
     progress::during(&format!("fetching {}", program.name), || program.provide(&home()))
 }
 
-/// The folder for `CUDA_LIBRARY_PATH`, if one is needed.
+/// Returns the folder for `CUDA_LIBRARY_PATH`, if one is needed.
 fn stub() -> Result<Option<String>> {
-    // The stub needs the sources of cust_raw, which cargo has for packages that use cust.
+    // The stub needs the sources of cust_raw, which cargo has if the package uses cust.
     let metadata = package::metadata(&["--all-features"])?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
     let folder = std::path::Path::new(target).join("stub-cuda");

@@ -1,4 +1,4 @@
-//! Launches the kernel: on a GPU with the feature `cuda`, else on the simulator.
+//! Launches the kernel: on a GPU with the feature `cuda`, otherwise on the simulator.
 
 use new_package::scale;
 use tma_runtime::prelude::*;

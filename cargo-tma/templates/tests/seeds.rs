@@ -1,6 +1,6 @@
-//! Runs the kernel on the simulator under several seeds. A seed decides what hardware is free to
-//! choose: the order of warps, and when copies land. A launch fails if anything is wrong with the
-//! kernel that the compiler has not refused already.
+//! Runs the kernel on the simulator under several seeds. A seed determines everything that the
+//! hardware is free to choose: the order of warps, and the time at which copies land. A launch
+//! fails on any mistake in the kernel that the compiler has not already rejected.
 
 use new_package::scale;
 use tma_runtime::testing::under_seeds;

@@ -1,4 +1,4 @@
-//! Runs the command, on new packages.
+//! Runs the command on new packages.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -10,7 +10,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// A folder of a test's own, in which there is nothing yet.
+/// Returns an empty folder for one test.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
     compile_the_compiler_quickly(all);
@@ -20,7 +20,7 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     folder
 }
 
-/// Packages under `folder` have few kernels: an optimised compiler of kernels takes them longer to
+/// Packages under `folder` have few kernels: an optimised compiler of kernels would take longer to
 /// build than it saves. The test of the book's package does the same.
 fn compile_the_compiler_quickly(folder: &Path) {
     fs::create_dir_all(folder.join(".cargo")).unwrap();
@@ -28,8 +28,8 @@ fn compile_the_compiler_quickly(folder: &Path) {
     fs::write(folder.join(".cargo/config.toml"), settings).unwrap();
 }
 
-/// As in a user's shell, but for the network and a GPU. The programs of NVIDIA are those that the
-/// set-up has fetched.
+/// Sets up the environment of a user's shell, but without the network and a GPU. NVIDIA's programs
+/// are those that the setup has fetched.
 pub(crate) fn environment(command: &mut Command, folder: &Path) {
     let tools = root().join("target/tools");
     for (variable, program) in [("TMA_PTXAS", "ptxas"), ("TMA_NVDISASM", "nvdisasm")] {
@@ -39,7 +39,7 @@ pub(crate) fn environment(command: &mut Command, folder: &Path) {
     }
     command.current_dir(folder).env("CARGO_NET_OFFLINE", "true").env("TMA_DEVICE", "sim");
     command.env_remove("OUT_DIR").env_remove("CARGO_MANIFEST_DIR");
-    // Third-party crates are compiled once for this package and that of the book.
+    // Third-party crates are compiled once for this package and the one in the book.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("getting-started/hello-tma/target");
     command.env("CARGO_TARGET_DIR", target);
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
@@ -52,7 +52,7 @@ pub(crate) fn tma(folder: &Path, line: &str) -> Output {
     command.output().unwrap()
 }
 
-/// What a command prints that ends with `code`.
+/// Returns the output of a command that exits with `code`.
 #[track_caller]
 pub(crate) fn printed(folder: &Path, line: &str, code: i32) -> String {
     let output = tma(folder, line);
@@ -68,7 +68,7 @@ pub(crate) fn has(text: &str, wanted: &[&str]) {
     }
 }
 
-/// A new package. It lies within this workspace and is none of it.
+/// Creates a new package. It is in this workspace's folder, but not a member of the workspace.
 pub(crate) fn new_package(name: &str) -> PathBuf {
     let beside = fresh(name);
     let said = printed(&beside, &format!("new {name}"), 0);

@@ -1,4 +1,4 @@
-//! The kernels of a package that LLVM compiles, or of which a file says why nobody does.
+//! The kernels of a package to compile: with LLVM, or to files that state why there is no code.
 
 use std::env;
 use std::path::Path;
@@ -8,20 +8,20 @@ use super::run::Place;
 use crate::Checks;
 use crate::check::TargetKernel;
 
-/// The variable by which a build script is asked for no PTX, by the value `off`.
+/// The environment variable that disables PTX, with the value `off`.
 pub(super) const VARIABLE: &str = "TMA_PTX";
 
-/// Who makes PTX.
+/// The producer of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Maker {
     #[cfg(feature = "llvm")]
     Llvm,
-    /// Nobody: the file says why, and the runtime repeats it when the kernel is launched.
+    /// None: the PTX file states the reason, which the runtime reports when the kernel is launched.
     Nobody(&'static str),
 }
 
 impl Maker {
-    /// LLVM, if PTX is wanted.
+    /// Returns LLVM if PTX is wanted and LLVM is available.
     pub(super) fn of(is_wanted: bool) -> Self {
         if !is_wanted {
             return Self::Nobody("the build was asked for none (`TMA_PTX=off`)");
@@ -32,7 +32,7 @@ impl Maker {
         Self::Nobody("`tma-codegen` was built without its feature `llvm`")
     }
 
-    /// Its name in fingerprints.
+    /// Returns the name in fingerprints.
     pub(super) fn name(self) -> &'static str {
         match self {
             #[cfg(feature = "llvm")]
@@ -42,13 +42,14 @@ impl Maker {
     }
 }
 
-/// Whether the environment wants PTX.
+/// Whether the environment allows PTX.
 pub(super) fn is_wanted() -> bool {
     env::var(VARIABLE).as_deref() != Ok("off")
 }
 
-/// How many threads may work: cargo tells build scripts by `NUM_JOBS` (The Cargo Book, "Environment
-/// Variables"). What is dumped comes in the order of the kernels, from one.
+/// Returns the number of threads to use. Cargo passes it to build scripts in `NUM_JOBS` (The Cargo
+/// Book, "Environment Variables"). A single thread is used for dumps, to keep them in the order of
+/// the kernels.
 #[cfg(feature = "llvm")]
 fn jobs() -> usize {
     let told = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
@@ -82,7 +83,8 @@ impl Batch {
         }
     }
 
-    /// The PTX of each kernel, which go to these places in the order in which they were added.
+    /// Returns the PTX of each kernel, in the order of addition. `places` holds the destinations in
+    /// the same order.
     pub(super) fn finish(self, places: &[Place]) -> Vec<Result<String, BuildError>> {
         match self.maker {
             #[cfg(feature = "llvm")]

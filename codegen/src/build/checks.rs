@@ -1,26 +1,26 @@
-//! Whether cargo builds with debug assertions, which decides what kernels are checked that do not
-//! say it themselves.
+//! Detects whether cargo builds with debug assertions, which decides whether kernels are checked
+//! that do not say so themselves.
 //!
-//! This is the one place that decides. The macro includes whatever PTX the build script left, and
-//! asks for no mode: a checked kernel has the parameters, the shared memory and the launcher of an
-//! unchecked one.
+//! The decision is made only here. The macro includes whatever PTX the build script left, in either
+//! mode: a checked kernel has the same parameters, shared memory and launcher as an unchecked one.
 
 use std::env;
 
 use crate::Checks;
 
-/// As the profile, or `RUSTFLAGS`, says for the package whose build script calls it.
+/// Returns the mode that the profile or `RUSTFLAGS` selects for the package of the calling build
+/// script.
 pub(super) fn of_this_build() -> Checks {
-    // Cargo sets it by the profile's `debug-assertions`, which `PROFILE`, `DEBUG` and `OPT_LEVEL`
-    // do not tell.
+    // Cargo sets this variable from the profile's `debug-assertions`, which cannot be derived from
+    // `PROFILE`, `DEBUG` and `OPT_LEVEL`.
     let by_profile = env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_some();
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     if by_flags(&flags).unwrap_or(by_profile) { Checks::On } else { Checks::Off }
 }
 
-/// What rustc's flags say of debug assertions, the last of them, which rustc puts above the
-/// profile. Cargo parts them by the unit separator. Source: The Cargo Book, "Environment
-/// Variables"; The rustc Book, "Codegen Options".
+/// Returns the setting of debug assertions in rustc's flags, if any. The last flag wins, and takes
+/// precedence over the profile. Cargo separates flags by the unit separator. Source: The Cargo
+/// Book, "Environment Variables"; The rustc Book, "Codegen Options".
 fn by_flags(flags: &str) -> Option<bool> {
     let mut said = None;
     let mut flags = flags.split('\x1f').peekable();

@@ -1,4 +1,4 @@
-//! What a build script can fail at, and what it says then.
+//! The errors of a build script, and their messages.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -7,31 +7,31 @@ use super::kept::Unkept;
 use crate::diag::{Code, Coded, Located};
 use crate::escape;
 
-/// What a build script can fail at.
+/// The error of a build script.
 #[derive(Debug)]
 pub enum BuildError {
-    /// It was not called by cargo, which sets this variable.
+    /// The caller is not a build script run by cargo, which would set this variable.
     NoEnvironment(&'static str),
     /// A file could not be read or written.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// A file or folder could not be watched.
+    /// A file or folder cannot be watched by cargo.
     Unwatchable {
-        /// Which.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What is in the way.
+        /// The reason.
         why: &'static str,
     },
-    /// Kernels need what the target does not have. The macro cannot report this: it does not know
-    /// the target.
+    /// Kernels use features that the target does not have. The macro cannot report this, as it does
+    /// not know the target.
     Target(Vec<Located>),
-    /// What the package keeps is not the PTX of its kernels as they are now.
+    /// The PTX kept in the package is not that of its current kernels.
     Unkept(Vec<Unkept>),
-    /// PTX is to be kept, and nobody makes it: this is why.
+    /// PTX should be kept, but none is produced, for this reason.
     NothingToKeep(&'static str),
     /// LLVM failed.
     #[cfg(feature = "llvm")]
@@ -40,7 +40,7 @@ pub enum BuildError {
         path: PathBuf,
         /// The line of the kernel.
         line: usize,
-        /// What LLVM said.
+        /// The error of LLVM.
         error: crate::backend::BackendError,
     },
 }

@@ -1,13 +1,13 @@
-//! PTX that a package keeps in its sources, so that it builds where there is no LLVM.
+//! PTX that a package keeps in its sources, for builds without LLVM.
 //!
-//! The folder `tma-ptx` of the package has a file for each kernel instance, called as in `OUT_DIR`:
-//! by name and hash. Its first line says for which target and by which generator it was made, and
-//! has a hash of the rest. Without the feature `llvm` the file is taken if all of this agrees;
-//! otherwise the kernel is refused. With the feature kernels are compiled, whatever is kept, since
-//! their author changes them.
+//! The folder `tma-ptx` of the package has a file for each kernel instance, with the same name as
+//! in `OUT_DIR`: the kernel's name and hash. Its first line has the target, the generator and a
+//! hash of the rest. Without the feature `llvm`, the file is used if all of this matches; otherwise
+//! the build fails. With the feature, kernels are always compiled, since their author is changing
+//! them.
 //!
-//! `TMA_KEEP=write` in the environment of a build with LLVM writes the folder anew, and
-//! `TMA_KEEP=check` compares it: `cargo tma ptx --keep` and `--check` do this.
+//! With `TMA_KEEP=write` in the environment, a build with LLVM rewrites the folder, and with
+//! `TMA_KEEP=check` it compares the folder: `cargo tma ptx --keep` and `--check` set these.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::Target;
 /// The folder, relative to the package.
 pub(super) const FOLDER: &str = "tma-ptx";
 
-/// The variable by which a build is asked to write the folder, or to compare it.
+/// The environment variable that makes a build write or compare the folder.
 pub(super) const VARIABLE: &str = "TMA_KEEP";
 
 const PREFIX: &str = "// kept: ";
 
-/// What a build does with the folder besides compiling.
+/// The use of the folder by a build, besides compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     Nothing,
@@ -34,7 +34,7 @@ pub(super) enum Keep {
 }
 
 impl Keep {
-    /// As the environment says.
+    /// Reads the mode from the environment.
     pub(super) fn here() -> Self {
         match env::var(VARIABLE).as_deref() {
             Ok("write") => Self::Write,
@@ -44,43 +44,43 @@ impl Keep {
     }
 }
 
-/// A kernel whose kept PTX is not that of the kernel as it is now.
+/// A kernel whose kept PTX is not that of the current kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unkept {
     /// `kernel`, or `kernel::instance`.
     pub kernel: String,
-    /// Its file, relative to the package, and its line.
+    /// The kernel's file, relative to the package, and its line.
     pub place: (PathBuf, usize),
-    /// What is wrong with the PTX.
+    /// The problem with the PTX.
     pub why: Why,
 }
 
-/// What is wrong with kept PTX.
+/// A problem with kept PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// None is kept.
+    /// There is no kept PTX.
     Absent,
-    /// It is that of the kernel before it was changed.
+    /// The PTX belongs to an earlier version of the kernel.
     Changed,
-    /// It is for another target.
+    /// The PTX is for another target.
     OtherTarget {
         /// The target of the kept PTX.
         found: String,
         /// The target of the build.
         wanted: Target,
     },
-    /// Another version of the compiler made it.
+    /// The PTX was produced by another version of the compiler.
     OtherGenerator {
-        /// The version that made it.
+        /// The version that produced it.
         found: String,
     },
-    /// The file is cut short, or was changed by hand.
+    /// The file is truncated, or was edited.
     Damaged,
-    /// The kernel has moved within its file, and its code contains its lines.
+    /// The kernel has moved within its file, and its code contains line numbers.
     Moved,
-    /// A fresh compilation gives other PTX.
+    /// Compiling the kernel results in different PTX.
     Differs,
-    /// There is no such kernel any more.
+    /// The kernel no longer exists.
     Gone,
 }
 
@@ -109,10 +109,10 @@ impl fmt::Display for Unkept {
 pub(super) struct Subject<'a> {
     /// The folder of the package.
     pub(super) package: &'a Path,
-    /// `tma/NAME-HASH.ptx`.
+    /// The name of the form `tma/NAME-HASH.ptx`.
     pub(super) file: &'a str,
     pub(super) target: Target,
-    /// The line of its name.
+    /// The line of the kernel's name.
     pub(super) line: usize,
 }
 
@@ -125,7 +125,7 @@ impl Subject<'_> {
         self.package.join(FOLDER).join(self.name())
     }
 
-    /// The file's text if `ptx` is kept in it.
+    /// Returns the contents of the file that keeps `ptx`.
     pub(super) fn mark(&self, ptx: &str) -> String {
         let (target, version, hash) = (self.target, env!("CARGO_PKG_VERSION"), reuse::contents(ptx));
         format!("{PREFIX}{target} {version} {} {hash:016x}\n{ptx}", self.line)
@@ -137,11 +137,11 @@ pub(super) fn is_in(package: &Path) -> bool {
     package.join(FOLDER).is_dir()
 }
 
-/// The PTX that is kept of a kernel, its lines moved to where the kernel is now.
+/// Returns the kept PTX of a kernel, with its line numbers adjusted to the kernel's current line.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The reason why the kept PTX cannot be used.
 pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
     let Some(text) = read(&subject.path()) else {
         return Err(if has_earlier(subject) { Why::Changed } else { Why::Absent });
@@ -162,14 +162,14 @@ pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
     reuse::moved(ptx, line, subject.line).ok_or(Why::Moved)
 }
 
-/// The text of a kept file. A checkout may have turned its ends of lines into those of Windows, as
-/// git does with `core.autocrlf`: they are no part of the text.
+/// Reads a kept file. A checkout may have converted its line endings to those of Windows, as git
+/// does with `core.autocrlf`. They are not part of the contents.
 fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(store::with_unix_lines)
 }
 
-/// Whether launchers of one version take PTX of another: releases that cargo takes for compatible
-/// change neither parameters nor layouts of kernels. Source: The Cargo Book, "SemVer
+/// Whether launchers of one version can use PTX of another. Releases that cargo treats as
+/// compatible do not change the parameters or layouts of kernels. Source: The Cargo Book, "SemVer
 /// Compatibility".
 fn is_compatible(found: &str, own: &str) -> bool {
     let compatible = |version: &str| {
@@ -188,16 +188,16 @@ fn has_earlier(subject: Subject<'_>) -> bool {
     names.any(|name| kernel(&name) == kernel(subject.name()))
 }
 
-/// Whether what is kept is what has just been compiled, but for where the kernel is.
+/// Checks that the kept PTX equals the PTX just compiled, apart from the kernel's line.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The difference.
 pub(super) fn check(subject: Subject<'_>, compiled: &str) -> Result<(), Why> {
     if take(subject)? == compiled { Ok(()) } else { Err(Why::Differs) }
 }
 
-/// Keeps what has just been compiled.
+/// Keeps the PTX just compiled.
 pub(super) fn write(subject: Subject<'_>, compiled: &str) -> Result<(), BuildError> {
     let path = subject.path();
     let folder = subject.package.join(FOLDER);
@@ -209,8 +209,8 @@ pub(super) fn write(subject: Subject<'_>, compiled: &str) -> Result<(), BuildErr
     Ok(())
 }
 
-/// Removes the kept PTX of kernels that are no longer there; `names` are the files of those that
-/// are. What was not written by [`write`] stays.
+/// Removes the kept PTX of kernels that no longer exist. `names` holds the files of existing
+/// kernels. Files that [`write`] did not create are left alone.
 pub(super) fn remove_stale(package: &Path, names: &BTreeSet<String>) -> Result<(), BuildError> {
     for path in stale(package, names)? {
         fs::remove_file(&path).map_err(file_error(&path))?;
@@ -218,7 +218,7 @@ pub(super) fn remove_stale(package: &Path, names: &BTreeSet<String>) -> Result<(
     Ok(())
 }
 
-/// The kept files of kernels that are no longer there.
+/// Returns the kept files of kernels that no longer exist.
 pub(super) fn gone(package: &Path, names: &BTreeSet<String>) -> Result<Vec<Unkept>, BuildError> {
     let unkept = |path: PathBuf| {
         let kernel = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(check(package.subject(file, 13), &moved.replace("ret", "exit")), Err(Why::Differs));
     }
 
-    /// As git leaves it on Windows with `core.autocrlf`.
+    /// The state that git produces on Windows with `core.autocrlf`.
     #[test]
     fn the_ends_of_lines_are_no_part_of_what_is_kept() {
         let package = Package::new("lines");
@@ -299,10 +299,10 @@ mod tests {
         assert_eq!(take(subject), Ok(PTX.to_owned()));
         assert_eq!(check(subject, PTX), Ok(()));
         assert_eq!(gone(&package.0, &BTreeSet::new()).unwrap().len(), 1);
-        // It says the same: `--keep` does not touch it.
+        // The contents are equal, so `--keep` leaves the file untouched.
         write(subject, PTX).unwrap();
         assert_eq!(fs::read_to_string(subject.path()).unwrap(), text);
-        // A carriage return alone is damage.
+        // A lone carriage return is damage.
         fs::write(subject.path(), text.replace("ret", "\rret")).unwrap();
         assert_eq!(take(subject), Err(Why::Damaged));
     }
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(with(&text.replace("ret", "nop")), Err(Why::Damaged));
         let old = text.replacen(env!("CARGO_PKG_VERSION"), "0.0.9", 1);
         assert_eq!(with(&old), Err(Why::OtherGenerator { found: "0.0.9".to_owned() }));
-        // A failed assertion names its line.
+        // A failed assertion reports its line, which is in the code.
         let asserts = "call __assertfail;\n";
         assert_eq!(with(&subject.mark(asserts)), Ok(asserts.to_owned()));
         write(package.subject(file, 9), asserts).unwrap();

@@ -1,5 +1,5 @@
-//! What an earlier run found right, and is not parsed again while it stays as it is: whole files,
-//! and in other files single kernels. An edit changes one or two of many.
+//! Results of earlier runs. Kernels that were found correct are not parsed again until they change:
+//! whole files, or single kernels of a file. A typical edit changes one or two of many.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,21 +9,21 @@ use std::{fs, io};
 use super::reuse::Fingerprint;
 use super::store;
 
-/// The file in `OUT_DIR`. It has a line for each instance of a kernel, with the fingerprint of that,
-/// the instance's name and the file of its PTX; and for each kernel of a file a line with the file's
-/// hash, the fingerprint of the kernel, and where it stands.
+/// The file in `OUT_DIR`. For each instance of a kernel it has a line with the kernel's
+/// fingerprint, the instance's name and its PTX file. For each kernel of a file it has a line with
+/// the file's hash, and the kernel's fingerprint and line.
 const FILE: &str = "tma-known";
 
-/// An instance of a kernel that breaks no rule and has no warning.
+/// An instance of a kernel without errors and warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Instance {
     /// `kernel`, or `kernel::instance`.
     pub(super) kernel: String,
-    /// `tma/NAME-HASH.ptx`.
+    /// The name of the form `tma/NAME-HASH.ptx`.
     pub(super) file: String,
 }
 
-/// All such kernels, and the files that have no others, by their hashes: in their order, so that the
+/// All such kernels, and the files that contain no others, by their hashes. Sorted, so that the
 /// same text is written each time.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
@@ -32,7 +32,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What the last run left; nothing if that cannot be read.
+    /// Reads the results of the last run. They are empty if they cannot be read.
     pub(super) fn read(out_dir: &Path) -> Self {
         fs::read_to_string(out_dir.join(FILE)).ok().and_then(|text| Self::parsed(&text)).unwrap_or_default()
     }
@@ -56,7 +56,7 @@ impl Known {
         Some(known)
     }
 
-    /// The instances of the kernel with this fingerprint.
+    /// Returns the instances of the kernel with this fingerprint.
     pub(super) fn instances(&self, fingerprint: &Fingerprint) -> Option<&[Instance]> {
         self.kernels.get(&fingerprint.hash()).map(Vec::as_slice)
     }
@@ -65,25 +65,25 @@ impl Known {
         self.kernels.insert(fingerprint.hash(), instances);
     }
 
-    /// The kernels of the file with this hash.
+    /// Returns the kernels of the file with this hash.
     pub(super) fn file(&self, hash: u64) -> Option<&[Fingerprint]> {
         self.files.get(&hash).map(Vec::as_slice)
     }
 
-    /// Notes a file with these kernels, if they are known: a file with another one is parsed each
-    /// time, so that what is said of that is said again.
+    /// Records a file with these kernels, if all of them are known. Any other file is parsed in
+    /// each run, to repeat its errors and warnings.
     pub(super) fn insert_file(&mut self, hash: u64, kernels: Vec<Fingerprint>) {
         if !kernels.is_empty() && kernels.iter().all(|kernel| self.instances(kernel).is_some()) {
             self.files.insert(hash, kernels);
         }
     }
 
-    /// Leaves them for the next run.
+    /// Writes the results for the next run.
     pub(super) fn write(&self, out_dir: &Path) -> io::Result<()> {
         let mut text = String::new();
         for (fingerprint, instances) in &self.kernels {
             for Instance { kernel, file } in instances {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = writeln!(text, "kernel\t{fingerprint:016x}\t{kernel}\t{file}");
             }
         }

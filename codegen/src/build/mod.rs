@@ -1,10 +1,10 @@
-//! The build script's side: finds the kernels of a package and writes the PTX that the macros
-//! include.
+//! The build script: finds the kernels of a package and writes the PTX that the macros include.
 //!
-//! Kernels that break a rule are passed over: the macro, which has the spans, reports them. What
-//! fails here is only what a macro cannot see: LLVM, files, and what the target does not have,
-//! which is reported as `file:line:column`. The macro meets no PTX of such a kernel, for cargo does
-//! not go on to it. Warnings are this side's too: a macro of stable Rust cannot show any.
+//! Kernels with errors are skipped: the macro, which has the spans, reports them. The build script
+//! itself fails only for reasons that a macro cannot see: LLVM, files, and features that the target
+//! lacks, which are reported as `file:line:column`. A macro never needs the PTX of such a kernel,
+//! since cargo stops before. Warnings are also reported here, as a macro on stable Rust cannot show
+//! any.
 
 mod batch;
 mod checks;
@@ -32,13 +32,13 @@ use crate::library::{self, Packages};
 use crate::target::Goal;
 use crate::{Checks, Target, escape, note};
 
-/// Compiles the kernels of the package whose build script calls it, for `sm_90a`; all of `build.rs`
-/// in most packages. Ends the build script with an error if there is one.
+/// Compiles the kernels of the package whose build script calls this, for `sm_90a`. In most
+/// packages this is all of `build.rs`. Exits the build script on an error.
 pub fn build() {
     Build::new().run_or_exit();
 }
 
-/// Compiles the kernels of a package, with options.
+/// A builder that compiles the kernels of a package, with options.
 #[derive(Clone, Debug)]
 pub struct Build {
     target: Target,
@@ -49,18 +49,18 @@ pub struct Build {
     packages: BTreeMap<String, PathBuf>,
 }
 
-/// What became of a package's kernels; each list of kernels holds `kernel` or `kernel::instance`.
+/// The results for a package's kernels, which are listed as `kernel` or `kernel::instance`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Compiled in this run.
+    /// The kernels compiled in this run.
     pub compiled: Vec<String>,
-    /// Taken from an earlier run, since nothing in them has changed.
+    /// The unchanged kernels, whose PTX is from an earlier run.
     pub reused: Vec<String>,
-    /// Taken from the package's sources, which keep it for builds without LLVM.
+    /// The kernels whose PTX was kept in the package's sources, for builds without LLVM.
     pub kept: Vec<String>,
-    /// Passed over, since they break a rule that the macro reports.
+    /// The kernels skipped because of errors, which the macro reports.
     pub refused: Vec<String>,
-    /// What could be better in any of them.
+    /// The warnings for all kernels.
     pub warnings: Vec<Located>,
 }
 
@@ -78,71 +78,71 @@ impl Default for Build {
 }
 
 impl Build {
-    /// For the default target, of the sources that cargo knows: `src`, `examples`, `tests`,
-    /// `benches`.
+    /// Creates a builder for the default target and for the source folders that cargo knows: `src`,
+    /// `examples`, `tests` and `benches`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes PTX for another target than `sm_90a`.
+    /// Sets the target, which is `sm_90a` by default.
     pub fn target(mut self, target: Target) -> Self {
         self.target = target;
         self
     }
 
-    /// Whether kernels are checked that say neither `checked` nor `unchecked`. Otherwise they are
-    /// in builds with debug assertions, which cargo's profile `dev` has and `release` has not.
+    /// Sets whether kernels without `checked` or `unchecked` are checked. The default follows debug
+    /// assertions, which cargo's profile `dev` has and `release` does not.
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = Some(checks);
         self
     }
 
-    /// Whether [`run`](Self::run) prints warnings, which it does unless this says otherwise.
+    /// Sets whether [`run`](Self::run) prints warnings, which it does by default.
     pub fn warnings(mut self, warnings: bool) -> Self {
         self.warnings = warnings;
         self
     }
 
-    /// Whether PTX is made. It is, unless this or `TMA_PTX=off` in the environment of
-    /// [`run`](Self::run) says otherwise: for lints and other builds in which nothing runs. Kernels
-    /// are checked in any case; a launch of one without PTX is an error.
+    /// Sets whether PTX is produced, which is the default unless the environment of
+    /// [`run`](Self::run) has `TMA_PTX=off`. Lints and other builds that run nothing do not need
+    /// PTX. Kernels are checked in any case; launching one without PTX is an error.
     pub fn ptx(mut self, ptx: bool) -> Self {
         self.ptx = ptx;
         self
     }
 
-    /// Looks for kernels in a further file or folder, relative to the package.
+    /// Adds a file or folder, relative to the package, to search for kernels.
     pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(path.into());
         self
     }
 
-    /// Where a package is whose modules others are made from, by `#[tma_module(from = name::..)]`.
-    /// Only needed if cargo does not tell: for names that a manifest gives a dependency, and for
-    /// dependencies without `links`.
+    /// Sets the folder of a package with templates, for `#[tma_module(from = name::..)]`. This is
+    /// only needed if cargo does not provide it: for renamed dependencies, and for dependencies
+    /// without `links`.
     pub fn package(mut self, name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
         self.packages.insert(name.into(), folder.into());
         self
     }
 
-    /// As [`Build::run`]; tells cargo of errors and ends the build script.
+    /// Like [`Build::run`], but reports errors to cargo and exits the build script.
     pub fn run_or_exit(&self) {
         if let Err(error) = self.run() {
             match &error {
                 BuildError::Target(errors) => errors.iter().for_each(|error| tell_cargo("error", error)),
-                // One line each.
+                // One directive per line.
                 other => other.to_string().lines().for_each(|line| tell_cargo("error", &line)),
             }
             std::process::exit(1);
         }
     }
 
-    /// Compiles what has changed since the last run, tells cargo what to watch, and warns.
+    /// Compiles the kernels that changed since the last run, tells cargo what to watch, and warns.
     ///
     /// # Errors
     ///
-    /// Outside of a build script, when files cannot be read or written, when a kernel needs what
-    /// the target does not have, and when LLVM fails.
+    /// Fails outside of a build script, if a file cannot be read or written, if a kernel uses a
+    /// feature that the target does not have, and if LLVM fails.
     pub fn run(&self) -> Result<Report, BuildError> {
         let variable = |name| env::var_os(name).map(PathBuf::from).ok_or(BuildError::NoEnvironment(name));
         let package = variable("CARGO_MANIFEST_DIR")?;
@@ -172,13 +172,13 @@ impl Build {
         Ok(report)
     }
 
-    /// Compiles the kernels under `roots` into `out_dir`; `package` is what paths in messages are
-    /// relative to.
+    /// Compiles the kernels under `roots` into `out_dir`. Paths in messages are relative to
+    /// `package`.
     ///
     /// # Errors
     ///
-    /// When files cannot be read or written, when a kernel needs what the target does not have, and
-    /// when LLVM fails. Without LLVM, when the package keeps PTX that is not that of its kernels.
+    /// Fails if a file cannot be read or written, a kernel uses a feature that the target lacks, or
+    /// LLVM fails. Without LLVM, also fails if the kept PTX is not that of the package's kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
         let maker = Maker::of(self.ptx);
@@ -199,7 +199,7 @@ impl Build {
         let mut run = Run::new([package, out_dir], goal, maker, keep)?;
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
-            // What is not Rust, rustc reports.
+            // rustc reports a file that is not Rust.
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let text = store::with_unix_lines(text);
             let shown = path.strip_prefix(package).unwrap_or(&path);
@@ -209,19 +209,19 @@ impl Build {
     }
 }
 
-/// Prints an instruction to cargo.
+/// Prints a directive for cargo.
 fn tell_cargo(instruction: &str, text: &impl fmt::Display) {
     println!("{}", directive(instruction, text));
 }
 
-/// An instruction to cargo, which reads them line by line.
+/// Formats a directive for cargo, which reads them line by line.
 fn directive(instruction: &str, text: &impl fmt::Display) -> String {
     format!("cargo::{instruction}={}", escape::controls(&text.to_string().replace('\n', " ")))
 }
 
-/// `path` as cargo's directives take it, which are lines of UTF-8 without blanks around them:
-/// relative to the package where it lies there, as cargo reads it then, so that it does not matter
-/// what the package's folder is called.
+/// Returns `path` in the form of cargo's directives, which are lines of UTF-8 without surrounding
+/// whitespace. A path in the package is relative to it, which cargo accepts, so the name of the
+/// package's folder does not matter.
 fn watched<'p>(path: &'p Path, package: &Path) -> Result<&'p str, BuildError> {
     let unwatchable = |why| BuildError::Unwatchable { path: path.to_owned(), why };
     let text = path.strip_prefix(package).unwrap_or(path).to_str();

@@ -1,8 +1,8 @@
-//! Keeps the PTX of kernels that have not changed.
+//! Reuses the PTX of unchanged kernels.
 //!
-//! PTX carries the lines of its source. When an edit further up only moves a kernel, its PTX is
-//! kept and the lines in it are moved along. Its first line has a hash of all others, so that what
-//! is cut short or damaged on the disk is not kept.
+//! PTX contains the line numbers of its source. If an edit only moves a kernel, its PTX is reused
+//! with adjusted line numbers. The first line of the file has a hash of the rest, to detect
+//! truncation and damage on disk.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::hash::Fnv;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::target::Goal;
 
-/// What the PTX of a kernel depends on, but for the line it starts at.
+/// The inputs that determine the PTX of a kernel, apart from its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     hash: u64,
@@ -24,7 +24,7 @@ pub(super) struct Fingerprint {
 
 const PREFIX: &str = "// fingerprint: ";
 
-/// The fingerprint of a kernel in the file `source`.
+/// Computes the fingerprint of a kernel in the file `source`.
 pub(super) fn fingerprint(
     item: &KernelItem,
     shared: &ModuleItems,
@@ -44,7 +44,8 @@ pub(super) fn fingerprint(
     Fingerprint { hash: hash.value(), line }
 }
 
-/// The hash of a file with this text, and of all else that its kernels' fingerprints depend on.
+/// Computes the hash of a file with this text, and of the other inputs to its kernels'
+/// fingerprints.
 pub(super) fn file(text: &str, maker: Maker, goal: Goal, source: &Path) -> u64 {
     let mut hash = Fnv::new();
     surroundings(maker, goal, source, &mut hash);
@@ -52,7 +53,7 @@ pub(super) fn file(text: &str, maker: Maker, goal: Goal, source: &Path) -> u64 {
     hash.value()
 }
 
-/// The compiler, what it is to make, and the file it is made from.
+/// Hashes the compiler, its options, and the source file.
 fn surroundings(maker: Maker, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(env!("TMA_CODEGEN_SOURCES"));
     hash.text(maker.name());
@@ -61,7 +62,7 @@ fn surroundings(maker: Maker, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(&source.to_string_lossy());
 }
 
-/// Where each token stands, relative to the line of the kernel's name.
+/// Hashes the position of each token, relative to the line of the kernel's name.
 fn positions(tokens: TokenStream, line: usize, hash: &mut Fnv) {
     for token in tokens {
         let at = token.span().start();
@@ -78,37 +79,38 @@ impl Fingerprint {
         Self { hash, line }
     }
 
-    /// All but the line.
+    /// Returns the hash, which excludes the line.
     pub(super) fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// The line of the kernel's name.
+    /// Returns the line of the kernel's name.
     pub(super) fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether `old` is a PTX file of the same kernel, made by this compiler: so the kernel breaks
-    /// no rule. It may be damaged, or lie on other lines.
+    /// Whether `old` is a PTX file of the same kernel by this compiler, which implies that the
+    /// kernel has no errors. The file may be damaged, and its lines may be outdated.
     pub(super) fn heads(&self, old: &str) -> bool {
         parted(old).is_some_and(|(header, _)| header.hash == self.hash)
     }
 
-    /// A PTX file of this kernel: a line that tells it and the file's contents, and the PTX.
+    /// Returns the contents of a PTX file of this kernel: a line with the fingerprint and a hash,
+    /// followed by the PTX.
     pub(super) fn mark(&self, ptx: &str) -> String {
         format!("{PREFIX}{:016x} {} {:016x}\n{ptx}", self.hash, self.line, contents(ptx))
     }
 }
 
-/// A hash of a file's contents.
+/// Returns the hash of a file's contents.
 pub(super) fn contents(text: &str) -> u64 {
     let mut hash = Fnv::new();
     hash.text(text);
     hash.value()
 }
 
-/// `old` with its lines moved to where the kernel is now, if it is the PTX of the same kernel, and
-/// all of it.
+/// Returns `old` with its line numbers adjusted to the kernel's current line, if it is the complete
+/// PTX of the same kernel.
 pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
     let (header, body) = parted(old)?;
     if header.hash != now.hash || header.contents != contents(body) {
@@ -124,7 +126,7 @@ struct Header {
     contents: u64,
 }
 
-/// A file's first line and the PTX behind it.
+/// Splits a file into its first line and the PTX.
 fn parted(text: &str) -> Option<(Header, &str)> {
     let (header, body) = text.split_once('\n')?;
     let mut parts = header.strip_prefix(PREFIX)?.split(' ');
@@ -133,13 +135,13 @@ fn parted(text: &str) -> Option<(Header, &str)> {
     Some((Header { hash: number(hash)?, line: line.parse().ok()?, contents: number(contents)? }, body))
 }
 
-/// The PTX of a kernel that was on line `old` and is on line `new` now; none if it has lines of the
-/// source that cannot be moved.
+/// Adjusts the PTX of a kernel that moved from line `old` to line `new`. Returns `None` if the PTX
+/// has line numbers that cannot be adjusted.
 pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
     if old == new {
         return Some(ptx.to_owned());
     }
-    // What stops the grid with a message has its line among the instructions.
+    // An assertion has its line number among the instructions.
     if ptx.contains("__assertfail") {
         return None;
     }
@@ -147,7 +149,7 @@ pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
     Some(moved?.join("\n") + "\n")
 }
 
-/// A line of PTX, its reference to the source moved from `old` to `new`.
+/// Adjusts the reference to the source in a line of PTX.
 fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
     let shift = |line: &str| line.parse::<usize>().ok().map(|line| (line + new).checked_sub(old));
     if let Some((path, line)) = text.strip_prefix("// source: ").and_then(|place| place.rsplit_once(':')) {
@@ -159,7 +161,7 @@ fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
     let Some(location) = text.trim_start().strip_prefix(".loc") else { return Some(text.to_owned()) };
     let mut parts = location.split_whitespace();
     let (file, line, rest) = (parts.next()?, parts.next()?, parts.collect::<Vec<_>>().join(" "));
-    // Line 0 is LLVM's word for "no line".
+    // LLVM uses line 0 for "no line".
     let line = if line == "0" { 0 } else { shift(line)?? };
     let indent = &text[..text.len() - text.trim_start().len()];
     Some(format!("{indent}.loc\t{file} {line} {rest}"))

@@ -1,4 +1,4 @@
-//! A run of the build script: takes in one kernel after the other, and leaves the PTX of all.
+//! One run of the build script: processes the kernels one by one, and writes their PTX.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -21,43 +21,43 @@ use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
 
-/// The folder in `OUT_DIR` that has nothing but files of kernels.
+/// The folder in `OUT_DIR` that contains only files of kernels.
 const FOLDER: &str = "tma";
 
-/// What is known of the kernels so far.
+/// The state of a run.
 pub(super) struct Run<'a> {
     goal: Goal,
     maker: Maker,
     keep: Keep,
     package: &'a Path,
     out_dir: &'a Path,
-    /// What the run before knew, and what this one knows.
+    /// The results of the previous run, and those of this one.
     before: Known,
     known: Known,
-    /// The files that belong to kernels as they are now.
+    /// The files that belong to current kernels.
     current: HashSet<PathBuf>,
-    /// The kernels that are being compiled, and where the PTX of each goes.
+    /// The kernels being compiled, and the destination of the PTX of each.
     compiled: Batch,
     awaited: Vec<Place>,
-    /// What kernels need that the target does not have.
+    /// The errors about features that the target does not have.
     lacking: Vec<Located>,
-    /// The kernels whose kept PTX is wanted and is not theirs.
+    /// The kernels whose kept PTX was needed but could not be used.
     unkept: Vec<Unkept>,
     report: Report,
 }
 
-/// Where the PTX of an instance goes.
+/// The destination of the PTX of an instance.
 pub(super) struct Place {
     /// `kernel`, or `kernel::instance`.
     kernel: String,
-    /// `tma/NAME-HASH.ptx`, and the path of this file.
+    /// The name of the form `tma/NAME-HASH.ptx`, and the full path of this file.
     name: String,
     file: PathBuf,
-    /// What the PTX depends on.
+    /// The inputs of the PTX.
     pub(super) fingerprint: Fingerprint,
-    /// The file of the kernel, as messages call it.
+    /// The source file, as messages name it.
     pub(super) source: PathBuf,
-    /// What an earlier run left there.
+    /// The contents left by an earlier run.
     old: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Takes in the kernels of the file `source`.
+    /// Processes the kernels of the file `source`.
     pub(super) fn take_file(
         &mut self,
         text: &str,
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         if self.take_known_file(file, source)? {
             return Ok(());
         }
-        // What a module is made from is in another file, which may change while this one does not.
+        // A template is in another file, which may change while this one does not.
         let is_alone = Cell::new(true);
         let find = |path: &syn::Path| {
             is_alone.set(false);
@@ -119,7 +119,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Takes all kernels of a file as an earlier run left them, if they all are there.
+    /// Reuses the results of an earlier run for all kernels of a file. Returns whether they were
+    /// complete.
     fn take_known_file(&mut self, file: u64, source: &Path) -> Result<bool, BuildError> {
         let Some(kernels) = self.before.file(file).map(<[_]>::to_vec) else { return Ok(false) };
         let reused: Option<Vec<_>> = kernels.iter().map(|kernel| self.reused(kernel, source)).collect();
@@ -131,7 +132,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Takes in a kernel of the file `source`.
+    /// Processes a kernel of the file `source`.
     fn take(
         &mut self,
         item: &KernelItem,
@@ -148,14 +149,15 @@ impl<'a> Run<'a> {
         self.take_instances(front, fingerprint, source)
     }
 
-    /// Takes a kernel as an earlier run left it, without parsing it; whether all of it was there.
+    /// Reuses the results of an earlier run for a kernel, without parsing it. Returns whether they
+    /// were complete.
     fn take_known(&mut self, fingerprint: &Fingerprint, source: &Path) -> Result<bool, BuildError> {
         let Some(reused) = self.reused(fingerprint, source) else { return Ok(false) };
         self.keep_reused(fingerprint, reused)?;
         Ok(true)
     }
 
-    /// The PTX of all instances of a kernel, if an earlier run left it.
+    /// Returns the PTX of all instances of a kernel, if an earlier run left it.
     fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(Place, String)>> {
         if self.keep != Keep::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
             return None;
@@ -221,9 +223,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Takes the PTX of an instance from where it is; whether it is anywhere.
+    /// Uses the existing PTX of an instance, or records why the kept PTX cannot be used. Returns
+    /// false if the instance must be compiled.
     fn take_there(&mut self, place: &Place) -> Result<bool, BuildError> {
-        // The same kernel stands in another place as well: one PTX serves both.
+        // The same kernel occurs elsewhere as well, and shares the PTX.
         if !self.current.insert(place.file.clone()) {
             self.report.reused.push(place.kernel.clone());
             return Ok(true);
@@ -245,12 +248,12 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Without LLVM a package takes the PTX that it keeps.
+    /// Whether the PTX kept in the package is used, as is the case without LLVM.
     fn is_built_by_what_it_keeps(&self) -> bool {
         cfg!(not(feature = "llvm")) && kept::is_in(self.package)
     }
 
-    /// Waits for what is being compiled, and removes what belongs to no kernel.
+    /// Waits for the compilation, and removes files that belong to no kernel.
     pub(super) fn finish(mut self, packages: &Packages) -> Result<Report, BuildError> {
         self.write_compiled()?;
         self.write_templates(packages)?;
@@ -283,7 +286,7 @@ impl<'a> Run<'a> {
                     self.report.compiled.push(place.kernel.clone());
                     self.write(place, &place.fingerprint.mark(&ptx))?;
                 }
-                // What is right is written, and is there in the next run.
+                // The successful results are written, and will be reused by the next run.
                 Err(error) => {
                     failure.get_or_insert(error);
                 }
@@ -292,7 +295,7 @@ impl<'a> Run<'a> {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Writes the PTX of an instance, and keeps it where that is asked for.
+    /// Writes the PTX of an instance, and keeps or compares it if requested.
     fn write(&mut self, place: &Place, text: &str) -> Result<(), BuildError> {
         let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
         match self.keep {
@@ -329,7 +332,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The names of the files of all kernels.
+    /// Returns the names of the PTX files of all kernels.
     fn names(&self) -> BTreeSet<String> {
         let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
         let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
@@ -353,8 +356,7 @@ impl<'a> Run<'a> {
 }
 
 impl Place {
-    /// What an earlier run left there, with its lines moved to where the kernel is now, if it is
-    /// the PTX of the kernel as it is now.
+    /// Returns the PTX of an earlier run, with adjusted line numbers, if the kernel is unchanged.
     fn reused(&self) -> Option<String> {
         reuse::reuse(self.old.as_deref()?, &self.fingerprint)
     }
@@ -364,8 +366,8 @@ impl Place {
     }
 }
 
-/// Writes the PTX of an instance. An unchanged file keeps its date, and whoever includes it is not
-/// compiled again.
+/// Writes the PTX of an instance. An unchanged file keeps its modification time, so that crates
+/// including it are not rebuilt.
 fn store(place: &Place, text: &str) -> Result<(), BuildError> {
     match place.old.as_deref() == Some(text) {
         true => Ok(()),

@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use super::{BuildError, file_error};
 
-/// Where cargo looks for the targets of a package.
-/// Source: The Cargo Book, "Package Layout".
+/// The folders in which cargo looks for the targets of a package. Source: The Cargo Book, "Package
+/// Layout".
 pub(crate) const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
 
-/// Those of a package's folders and of `further` paths in it that exist: where its build script
-/// looks for kernels.
+/// Returns the existing ones among a package's folders and the `further` paths in it. The build
+/// script searches these for kernels.
 pub fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
     let folders = FOLDERS.map(PathBuf::from);
     let all = folders.iter().chain(further).map(|path| package.join(path));
     all.filter(|path| path.exists()).collect()
 }
 
-/// The Rust files under `roots`, sorted. A link that leads nowhere is none: some editors lock a
-/// file by one.
+/// Returns the Rust files under `roots`, sorted. Dangling links are skipped: some editors use them
+/// as locks.
 ///
-/// Links are followed, but a folder is listed once, by whatever names it can be reached; and a link
-/// to a folder around it, such as `.`, `..` or the root, is passed over, since that holds more than
-/// sources.
+/// Links are followed, but each folder is listed once, under whatever names it can be reached. A
+/// link to an enclosing folder, such as `.`, `..` or the root, is skipped, since that contains more
+/// than sources.
 ///
 /// # Errors
 ///
-/// If a folder cannot be listed.
+/// Fails if a folder cannot be listed.
 pub fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
     let mut files = vec![];
     let mut folders = vec![];
@@ -36,7 +36,7 @@ pub fn rust_files(roots: &[PathBuf]) -> Result<Vec<PathBuf>, BuildError> {
     }
     let mut links = vec![];
     let mut listed = HashSet::new();
-    // Links come last, so that what is reached in two ways has the name that it has without links.
+    // Links come last: a folder that is also reachable without links gets the name without them.
     while let Some(folder) = folders.pop().or_else(|| links.pop()) {
         let real = folder.canonicalize().map_err(file_error(&folder))?;
         if !listed.insert(real.clone()) {

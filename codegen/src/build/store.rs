@@ -1,11 +1,11 @@
-//! Writes files that a later run trusts.
+//! Writes files that later runs rely on.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Writes `text` to `path` whole or not at all: into a file beside it, which then takes its name.
-/// A full disk leaves no draft; that of a run that was killed is removed by the next run, with all
-/// other files that belong to no kernel.
+/// Writes `text` to `path` atomically, by writing to a draft next to it that is then renamed. If
+/// the disk is full, no draft remains. A draft of a killed run is removed by the next run, like all
+/// files that belong to no kernel.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("ptx.new");
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
@@ -15,8 +15,8 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// A text whose lines end as on Unix. A checkout may end them as on Windows, as git does with
-/// `core.autocrlf`; rustc does the same with what it reads.
+/// Converts line endings to those of Unix. A checkout may have those of Windows, as git does with
+/// `core.autocrlf`. rustc normalises its input in the same way.
 pub(super) fn with_unix_lines(text: String) -> String {
     if text.contains('\r') { text.replace("\r\n", "\n") } else { text }
 }
@@ -31,7 +31,7 @@ mod tests {
         let path = folder.join("kernel.ptx");
         fs::create_dir_all(&folder).unwrap();
         write(&path, "old").unwrap();
-        // In the way of the draft, as a full disk would be.
+        // Blocks the draft, as a full disk would.
         fs::create_dir(path.with_extension("ptx.new")).unwrap();
         assert!(write(&path, "new").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");

@@ -1,7 +1,7 @@
-//! Which of a block's barriers `sync_warpgroup` takes: one for each warpgroup, which no other word
-//! names.
+//! The barriers of a block that `sync_warpgroup` uses: one for each warpgroup, which no other
+//! operation names.
 //!
-//! Their numbers are constants in the PTX. With one that is computed, ptxas reserves all 16.
+//! Their numbers are constants in the PTX. If one were computed, ptxas would reserve all 16.
 
 use std::collections::BTreeSet;
 
@@ -12,31 +12,33 @@ use crate::diag::mistake::Warpgroup;
 use crate::ir::{Expr, Kernel, Span, StmtKind, Sync, visit};
 use crate::limits::NAMED_BARRIERS;
 
-/// The barriers of the warpgroups, by the warpgroup's number; empty where none meets on its own.
+/// The barriers of the warpgroups, by warpgroup index. Empty if no warpgroup synchronises on its
+/// own.
 #[derive(Clone, Debug, Default)]
 pub struct Barriers {
     of_warpgroups: Vec<u32>,
-    /// The first of those at the end that are the warpgroups', of which no number may come at run
-    /// time.
+    /// The first of the barriers at the end that belong to the warpgroups. A number that is
+    /// computed at run time must be less.
     end_of_named: u32,
 }
 
 impl Barriers {
-    /// The barrier of each warpgroup.
+    /// Returns the barrier of each warpgroup.
     pub fn of_warpgroups(&self) -> &[u32] {
         &self.of_warpgroups
     }
 
-    /// What the number of a named barrier is less than.
+    /// Returns the exclusive bound of the numbers of named barriers.
     pub fn end_of_named(&self) -> u32 {
         self.end_of_named
     }
 }
 
-/// Gives each warpgroup a barrier; reports if there are not enough.
+/// Assigns a barrier to each warpgroup, and reports if there are not enough.
 ///
-/// Where all named barriers have numbers that are known, it takes the least that are left: ptxas
-/// reserves those up to the greatest. Else it takes the last ones, which no number may then be.
+/// If all named barriers have known numbers, the least unused numbers are assigned: ptxas reserves
+/// the barriers up to the greatest. Otherwise the last numbers are assigned, which no computed
+/// number may then be.
 pub(super) fn assign(kernel: &Kernel, sink: &mut Sink) -> Barriers {
     let mut named = Named::default();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -74,9 +76,9 @@ pub(super) fn assign(kernel: &Kernel, sink: &mut Sink) -> Barriers {
 #[derive(Default)]
 struct Named {
     numbers: BTreeSet<u32>,
-    /// The first number that is not known when the kernel is compiled.
+    /// The first number that is not known at compile time.
     computed: Option<Span>,
-    /// The first meeting of a warpgroup.
+    /// The first `sync_warpgroup`.
     meeting: Option<Span>,
 }
 

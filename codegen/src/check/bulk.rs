@@ -1,5 +1,5 @@
-//! Bulk copies without a tensor map: what starts or ends where the copy engine cannot, as far as
-//! constants show.
+//! Bulk copies without a tensor map: addresses and sizes that the copy engine does not accept, as
+//! far as constants show.
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
@@ -35,8 +35,8 @@ pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink)
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": addresses and size are multiples of 16 bytes. What an element
-/// is counted from is.
+/// Checks the alignment of an address or a size. Source: PTX ISA, "cp.async.bulk": addresses and
+/// sizes are multiples of 16 bytes. Elements are counted from an address that is.
 fn whole_units(at: &Expr, element: Scalar, low: LowBits, number: BulkNumber, sink: &mut Sink) {
     if let Some(beside) = low.beside(BULK_BYTES / element.bytes(), at.as_int()) {
         sink.error(mistake::Copy::BulkUnit { number, at: beside, element }, at.span);

@@ -1,4 +1,4 @@
-//! Clusters: their size, what asks for one, the blocks that are named, and sliced loads.
+//! Clusters: their size, operations that need one, ranks and masks of blocks, and sliced loads.
 
 use super::operations::Rules;
 use crate::diag::Sink;
@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use crate::limits;
 
-/// The most blocks that a cluster has; none in a kernel without clusters.
+/// Returns the most blocks of a cluster, or `None` in a kernel without clusters.
 pub(super) fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     let launch = &kernel.launch;
     let most = limits::cluster_blocks(launch.nonportable_cluster);
@@ -27,7 +27,7 @@ pub(super) fn size(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     }
 }
 
-/// A copy by a tensor map: the blocks that it is multicast to.
+/// Checks a copy by a tensor map: the blocks that it is multicast to.
 pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, span: Span, sink: &mut Sink) {
     match (copy.kind.multicast(), rules.blocks) {
         (None, _) => {}
@@ -38,7 +38,7 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, span: Span, sink: &m
     }
 }
 
-/// A bulk copy likewise.
+/// Checks a bulk copy: the blocks that it is multicast to.
 pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &mut Sink) {
     match (copy.kind.multicast(), rules.blocks) {
         (None | Some(Multicast::Sliced(_)), _) => {}
@@ -47,8 +47,8 @@ pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, span: Span, sink: &m
     }
 }
 
-/// Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to `.shared::cluster`, the destination is
-/// in another block. Reductions have no such rule.
+/// Checks a copy into another block. Source: PTX ISA, "cp.async.bulk": from `.shared::cta` to
+/// `.shared::cluster`, the destination is in another block. Reductions have no such rule.
 pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink) {
     if let (None, Some(blocks)) = (copy.op, rules.blocks) {
         elsewhere(&copy.to, blocks, sink);
@@ -67,7 +67,7 @@ pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink
     }
 }
 
-/// Something of the block of this rank.
+/// Checks a handle to an object in the block of this rank.
 pub(super) fn remote(rules: &Rules<'_>, rank: &Expr, span: Span, sink: &mut Sink) {
     match rules.blocks {
         Some(blocks) => rank_within(rank, blocks, sink),
@@ -93,7 +93,7 @@ pub(super) fn special(rules: &Rules<'_>, special: Special, span: Span, sink: &mu
     }
 }
 
-/// Reports a word about clusters in a kernel that has none.
+/// Reports an operation on clusters in a kernel that has none.
 fn no_cluster(word: &'static str, span: Span, sink: &mut Sink) {
     sink.error(mistake::Cluster::None { word: word.into() }, span);
 }
@@ -123,8 +123,8 @@ fn mask_within(mask: &Expr, blocks: u64, sink: &mut Sink) {
     }
 }
 
-/// The slices of a tile, one a block along the axis, one after the other along its outermost
-/// dimension of more than one element.
+/// Checks the slices of a tile: one for each block along the axis, one after the other along the
+/// tile's outermost dimension of more than one element.
 fn sliced(kernel: &Kernel, copy: &TileCopy, axis: ClusterAxis, span: Span, sink: &mut Sink) {
     let CopyKind::Load { to: tile, .. } = &copy.kind else { return };
     let map = kernel.param(copy.map.param);

@@ -1,5 +1,4 @@
-//! Boxes that the copy engine refuses with an illegal instruction, where it is certain that it
-//! will.
+//! Boxes that the copy engine certainly refuses with an illegal instruction.
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
@@ -8,7 +7,8 @@ use crate::diag::mistake;
 use crate::ir::{Expr, TileCopy, TileType};
 use crate::limits::{box_start_bytes, im2col_offset};
 
-/// More than a box spans, or a column's corners are away from the tensor's.
+/// A number greater than the span of a box, and than the distance of a column's corners from those
+/// of the tensor.
 const REACH: u32 = 1 << 16;
 
 pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
@@ -30,10 +30,10 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
     }
 }
 
-/// Whether a coordinate is a number that the instruction takes for one so far before the tensor
-/// that no box reaches it. A few less than 2^32 are a difference that wrapped, and mean what the
-/// instruction takes them for.
-/// Source: PTX ISA, "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
+/// Reports a coordinate that the instruction takes for a negative one, so far before the tensor
+/// that no box reaches it. Returns whether it is one. Numbers just below 2^32 are differences that
+/// wrapped, and mean the negative number that the instruction takes them for. Source: PTX ISA,
+/// "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
 fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
     let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);
     let Some(value) = at.as_int().filter(|value| positive.contains(value)) else { return false };
@@ -41,7 +41,8 @@ fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
     true
 }
 
-/// Source: PTX ISA, "Tiled mode", "Bounding Box"; [`box_start_bytes`].
+/// Checks the innermost coordinate. Source: PTX ISA, "Tiled mode", "Bounding Box";
+/// [`box_start_bytes`].
 fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
     let (element, start) = (tile.element, box_start_bytes(tile.swizzle));
     if let Some(beside) = low.beside(start / element.bytes(), constant(low).map(i128::from)) {
@@ -49,14 +50,15 @@ fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
     }
 }
 
-/// Source: PTX ISA, "Restriction on Tensor Copy instructions".
+/// Checks that a copy does not write before the tensor. Source: PTX ISA, "Restriction on Tensor
+/// Copy instructions".
 fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
     if let Some(value) = constant(low).filter(|value| *value < 0) {
         sink.error(mistake::Copy::BeforeTensor { value, dimension }, at.span);
     }
 }
 
-/// Source: PTX ISA, "im2col mode".
+/// Checks an im2col offset. Source: PTX ISA, "im2col mode".
 fn offset_within(offset: &Expr, rank: usize, sink: &mut Sink) {
     let most = im2col_offset(rank);
     if let Some(value) = offset.as_int().filter(|value| !(0..=i128::from(most)).contains(value)) {
@@ -64,7 +66,7 @@ fn offset_within(offset: &Expr, rank: usize, sink: &mut Sink) {
     }
 }
 
-/// The coordinate as the hardware takes it, if all of it is known.
+/// Returns the coordinate as the hardware takes it, if all of its bits are known.
 fn constant(low: LowBits) -> Option<i32> {
     (low.known >= u32::BITS).then_some(low.bits as u32 as i32)
 }

@@ -7,7 +7,7 @@ use crate::diag::mistake;
 use crate::ir::{CopyKind, Expr, ExprKind, Kernel, MapEdit, ParamId, StmtKind, Type, visit};
 use crate::limits::BULK_BYTES;
 
-/// What every stride is below, in bytes.
+/// The exclusive bound of strides, in bytes.
 const STRIDE_LIMIT: i128 = 1 << 40;
 
 pub(super) fn edit(rules: &Rules<'_>, map: &Expr, edit: &MapEdit, sink: &mut Sink) {
@@ -41,7 +41,7 @@ pub(super) fn edit(rules: &Rules<'_>, map: &Expr, edit: &MapEdit, sink: &mut Sin
 }
 
 /// Whether the kernel stores through a map whose innermost extent it sets once: through a parameter
-/// that it publishes no other map in.
+/// in which it publishes no other map.
 fn is_stored_through(kernel: &Kernel, map: &Expr, innermost: u32) -> bool {
     let id = |map: &Expr| if let ExprKind::Shared(id) = map.kind { Some(id) } else { None };
     let Some(own) = id(map) else { return false };

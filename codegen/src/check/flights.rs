@@ -1,10 +1,10 @@
-//! Which multiplications are under way where: how many groups a wait leaves open, and where an
-//! accumulator is known to be zero.
+//! Multiplications in flight: how many groups each wait leaves open, and where an accumulator is
+//! known to be zero.
 //!
 //! Groups of a warpgroup complete in the order in which they were committed (PTX ISA,
-//! "wgmma.wait_group"), so a wait for one says how many younger ones may be left. That must be
-//! known when the kernel is compiled: on all paths to a place the same multiplications are open
-//! there.
+//! "wgmma.wait_group"), so a wait for one states how many younger ones may be left. That number
+//! must be known at compile time: on all paths to a statement, the same multiplications must be
+//! open. A multiplication that is still open where a thread ends is an error.
 
 use crate::diag::Sink;
 use crate::diag::mistake;
@@ -13,31 +13,32 @@ use crate::ir::{
 };
 use crate::quick::{QuickMap, QuickSet};
 
-/// What is known of the multiplications of a kernel.
+/// Facts about the multiplications of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
-    /// How many groups each wait leaves open.
+    /// The number of groups that each wait leaves open.
     pending: QuickMap<StmtId, u32>,
     /// The multiplications that begin a sum.
     first: QuickSet<StmtId>,
-    /// Those that go on with a flight: the one before is still under way.
+    /// The multiplications that continue a flight: an earlier one of the same accumulator is still
+    /// in flight.
     continued: QuickSet<StmtId>,
-    /// The waits for flights that began a sum, which complete then and no others with them.
+    /// The waits for a flight that began a sum. The flight completes then, and no other with it.
     of_new_sums: QuickSet<StmtId>,
     /// The fragments and metadata that the multiplications of each accumulator read.
     registers: QuickMap<LocalId, Vec<LocalId>>,
-    /// The statements in loops at which multiplications are under way, and all those in loops that
-    /// are entered or left so.
+    /// The statements in loops at which multiplications are in flight, and all statements in loops
+    /// that are entered or left with multiplications in flight.
     in_flight: QuickSet<StmtId>,
 }
 
 impl Flights {
-    /// How many groups may be open after this wait.
+    /// Returns how many groups may be open after this wait.
     pub fn pending(&self, wait: StmtId) -> u32 {
         self.pending.get(&wait).copied().unwrap_or(0)
     }
 
-    /// How many groups may be open after any wait.
+    /// Returns how many groups may be open after any wait.
     pub fn most_pending(&self) -> u32 {
         self.pending.values().copied().max().unwrap_or(0)
     }
@@ -47,29 +48,30 @@ impl Flights {
         self.first.contains(&mma)
     }
 
-    /// Whether a multiplication of the same accumulator is under way before this one.
+    /// Whether a multiplication of the same accumulator is in flight before this one.
     pub fn is_continued(&self, mma: StmtId) -> bool {
         self.continued.contains(&mma)
     }
 
-    /// Whether a wait is for a flight that began a sum, which completes then and no other with it.
+    /// Whether a wait is for a flight that began a sum. The flight completes then, and no other
+    /// with it.
     pub fn is_of_new_sum(&self, wait: StmtId) -> bool {
         self.of_new_sums.contains(&wait)
     }
 
-    /// Whether a statement is in a loop, and multiplications are under way there or where the loop is
-    /// entered or left.
+    /// Whether a statement is in a loop, and multiplications are in flight there, or where the loop
+    /// is entered or left.
     pub fn is_in_flight(&self, stmt: StmtId) -> bool {
         self.in_flight.contains(&stmt)
     }
 
-    /// The fragments and metadata that multiplications of `accumulator` read.
+    /// Returns the fragments and metadata that multiplications of `accumulator` read.
     pub fn registers(&self, accumulator: LocalId) -> &[LocalId] {
         self.registers.get(&accumulator).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Follows the multiplications through the kernel; reports those that are not waited for.
+/// Follows the multiplications through the kernel, and reports those that are not waited for.
 pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
     let mut walk = Walk { kernel, sink, flights: Flights::default(), exits: QuickMap::default(), loops: 0 };
     let end = walk.block(&kernel.body, Some(State::default()));
@@ -77,30 +79,30 @@ pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
     walk.flights
 }
 
-/// What is known at a place.
+/// The facts at a point of the kernel.
 #[derive(Clone, Default)]
 struct State {
-    /// The groups under way, oldest first.
+    /// The groups in flight, oldest first.
     open: Vec<Group>,
     /// The accumulators that are zero.
     zero: QuickSet<LocalId>,
 }
 
 impl State {
-    /// Whether multiplications are under way.
+    /// Whether multiplications are in flight.
     fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 }
 
-/// A multiplication under way.
+/// A multiplication in flight.
 #[derive(Clone)]
 struct Group {
     accumulator: LocalId,
     span: Span,
-    /// Whether it was under way at the beginning of a loop's turn.
+    /// Whether it was in flight at the beginning of an iteration of a loop.
     crosses: bool,
-    /// Whether its flight began a sum, and is not complete before it is waited for.
+    /// Whether its flight began a sum, and does not complete before it is waited for.
     begins: bool,
 }
 
@@ -108,9 +110,9 @@ struct Walk<'k, 's> {
     kernel: &'k Kernel,
     sink: &'s mut Sink,
     flights: Flights,
-    /// What is known where a label is left to, and where its loop goes on.
+    /// The facts at the jumps that leave each label, and at those that continue its loop.
     exits: QuickMap<Label, Exits>,
-    /// How many loops are around.
+    /// The number of loops around the current statement.
     loops: u32,
 }
 
@@ -121,7 +123,7 @@ struct Exits {
 }
 
 impl Walk<'_, '_> {
-    /// What is known after `block`; none if control does not get there.
+    /// Returns the facts after `block`, or `None` if control does not get there.
     fn block(&mut self, block: &Block, before: Option<State>) -> Option<State> {
         block.stmts.iter().fold(before, |state, stmt| self.stmt(stmt, state?))
     }
@@ -165,18 +167,18 @@ impl Walk<'_, '_> {
                     groups = older.iter().rposition(|group| group.accumulator == *accumulator);
                 }
                 let (over, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
-                // ptxas does not count groups over turns of loops: it serialises a multiplication
-                // whose accumulator is touched before nothing at all is under way (its C7514,
-                // C7518).
+                // ptxas does not count groups across iterations of loops. It serialises a
+                // multiplication whose accumulator is touched while anything is in flight (its
+                // C7514, C7518).
                 let crosses = over.iter().any(|group| group.accumulator == *accumulator && group.crosses);
                 let pending = if crosses && *awaited == Awaited::All { 0 } else { younger.len() };
                 self.flights.pending.insert(stmt.id, u32::try_from(pending).unwrap_or(u32::MAX));
                 if over.iter().all(|group| group.accumulator == *accumulator && group.begins) {
                     self.flights.of_new_sums.insert(stmt.id);
                 }
-                // Older groups of other accumulators are complete as well, but a flight has still
-                // to be waited for: then as many groups may be left as are younger, which is right
-                // for one that is complete.
+                // Older groups of other accumulators are complete as well, but their flights still
+                // have to be waited for. Such a wait may leave as many groups as are younger, which
+                // is right for a flight that is complete.
                 let others = over.iter().filter(|group| group.accumulator != *accumulator);
                 let complete = others.map(|group| Group { begins: false, ..group.clone() });
                 state.open = complete.chain(younger.iter().cloned()).collect();
@@ -271,7 +273,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A loop, which may be left before its first turn if it `may_end` there.
+    /// Walks a loop. If it `may_end`, it may be left before its first iteration.
     fn repeat(
         &mut self,
         label: Label,
@@ -279,7 +281,7 @@ impl Walk<'_, '_> {
         mut before: State,
         (may_end, span): (bool, Span),
     ) -> Option<State> {
-        // What a turn writes is not zero at the beginning of every turn.
+        // A local that an iteration writes is not zero at the beginning of every iteration.
         for body in bodies {
             visit::for_each_stmt(body, &mut |stmt| {
                 if let StmtKind::Mma(mma) = &stmt.kind {
@@ -311,7 +313,7 @@ impl Walk<'_, '_> {
         self.join(ended, leave, span)
     }
 
-    /// What is known where two paths meet; reports where different multiplications are open.
+    /// Joins the facts of two paths, and reports if different multiplications are open on them.
     fn join(&mut self, one: Option<State>, other: Option<State>, span: Span) -> Option<State> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
@@ -327,13 +329,13 @@ impl Walk<'_, '_> {
             let open = one.open.last().or(other.open.last());
             let open = open.map(|group| group.span);
             self.sink.error(mistake::Mma::OpenOnOnePath { open }, span);
-            // What is said once is enough.
+            // One report is enough.
             one.open.clear();
         }
         Some(one)
     }
 
-    /// Reports what is still under way where a thread ends.
+    /// Reports the multiplications that are still in flight where a thread ends.
     fn all_over(&mut self, end: Option<&State>) {
         for group in end.into_iter().flat_map(|state| &state.open) {
             let accumulator = self.kernel.local(group.accumulator).name.clone();

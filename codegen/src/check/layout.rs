@@ -1,11 +1,11 @@
-//! Gives every shared variable its place in the block's shared memory.
+//! The layout of shared variables in the shared memory of a block.
 
 use crate::diag::Sink;
 use crate::diag::mistake::Shared;
 use crate::ir::{Kernel, SharedId, SharedVar, Type};
 use crate::limits;
 
-/// Where the shared variables of a kernel lie.
+/// The layout of a kernel's shared variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLayout {
     offsets: Vec<u32>,
@@ -13,34 +13,34 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// The byte offset of a variable.
+    /// Returns the byte offset of a variable.
     pub fn offset(&self, id: SharedId) -> u32 {
         self.offsets[id.0 as usize]
     }
 
-    /// Bytes a block needs in all.
+    /// Returns the bytes that a block needs in total.
     pub fn bytes(&self) -> u32 {
         self.bytes
     }
 }
 
-/// The bytes a shared type takes; those of `Stages` include the padding between one and the next.
+/// Returns the size of a shared type, in bytes. `Stages` include the padding between elements.
 pub fn size(ty: &Type) -> u64 {
     footprint(ty).0
 }
 
-/// Bytes from one of `Stages` to the next.
+/// Returns the distance from one element of `Stages` to the next, in bytes.
 pub fn stride(ty: &Type) -> u64 {
     let (size, alignment) = footprint(ty);
     size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX)
 }
 
-/// The alignment a shared type asks for.
+/// Returns the alignment of a shared type, in bytes.
 pub fn alignment(ty: &Type) -> u64 {
     footprint(ty).1
 }
 
-/// Size and alignment, in bytes.
+/// Returns the size and the alignment of a type, in bytes.
 fn footprint(ty: &Type) -> (u64, u64) {
     match ty {
         Type::Tile(tile) => (tile.shared_bytes(), limits::tile_alignment(tile.swizzle)),
@@ -51,7 +51,7 @@ fn footprint(ty: &Type) -> (u64, u64) {
             (element * u64::from(*len), element.max(limits::ARRAY_ALIGNMENT))
         }
         Type::Stages(thing, len) => (stride(thing).saturating_mul(u64::from(*len)), alignment(thing)),
-        // Nothing that lies in the block's shared memory.
+        // Types that are not in the shared memory of a block.
         Type::Unit
         | Type::Never
         | Type::Scalar(_)
@@ -75,8 +75,8 @@ fn footprint(ty: &Type) -> (u64, u64) {
     }
 }
 
-/// Lays variables out by falling alignment, so that little is lost to padding, and in order of
-/// appearance where alignments are equal.
+/// Lays variables out by decreasing alignment, so that little is lost to padding, and in order of
+/// appearance if alignments are equal.
 pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
     let mut order: Vec<usize> = (0..kernel.shared.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(alignment(&kernel.shared[i].ty)));
@@ -89,7 +89,7 @@ pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
         end = offset.saturating_add(size(ty)).min(u64::from(u32::MAX));
         offsets[i] = u32::try_from(offset).unwrap_or(u32::MAX);
     }
-    // LLVM reads up to 16 aligned bytes at once where fewer are asked for: these must be there.
+    // LLVM reads up to 16 aligned bytes at once where fewer are needed, so these must exist.
     end = end.next_multiple_of(limits::ARRAY_ALIGNMENT);
     if end > limits::SHARED_BYTES {
         report_over_budget(kernel, end, sink);

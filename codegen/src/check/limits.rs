@@ -1,4 +1,5 @@
-//! Numbers that the hardware bounds: boxes, blocks, barriers, constant indices and parameters.
+//! Limits of the hardware: boxes, blocks, barriers, constant indices and parameters. Numbers that
+//! are not constants are not checked here.
 
 use tma_model::tile::TileMode;
 
@@ -28,7 +29,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// A block's threads, and what the launch bounds promise of a multiprocessor.
+/// Checks the threads of a block, and the launch bounds.
 fn block(kernel: &Kernel, sink: &mut Sink) {
     let launch = &kernel.launch;
     let [_, _, z] = launch.threads;
@@ -56,7 +57,7 @@ fn block(kernel: &Kernel, sink: &mut Sink) {
 
 fn parameters(kernel: &Kernel, sink: &mut Sink) {
     let all = kernel.params.iter().flat_map(abi_params);
-    // Each parameter is aligned to its size, a tensor map to 64 bytes.
+    // Each parameter is aligned to its size, and a tensor map to 64 bytes.
     let bytes = all.fold(0u64, |end, param| {
         let alignment = if param == AbiParam::TensorMap { 64 } else { param.bytes() };
         end.next_multiple_of(alignment) + param.bytes()
@@ -66,7 +67,7 @@ fn parameters(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// The box that the copy engine moves, or the pixels of a column and their channels.
+/// Checks the box that the copy engine moves, or the pixels of a column and their channels.
 fn map_box(tile: &TileType, mode: TileMode, name: &str, span: Span, sink: &mut Sink) {
     for fault in tile.faults(mode) {
         sink.error(Tile::Box { map: name.to_owned(), tile: tile.clone(), fault }, span);
@@ -94,14 +95,14 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     }
 }
 
-/// Coordinates of an element of a tile, as far as they are constants.
+/// Checks the coordinates of an element of a tile, as far as they are constants.
 pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
     for (coordinate, bound) in at.iter().zip(tile_bounds(&tile.ty)) {
         within(coordinate, bound, sink);
     }
 }
 
-/// More than fits the buffer that is printed to would be lost, without a word on a GPU.
+/// Checks that a printed tile fits the buffer. On a GPU, the rest would be lost without notice.
 pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
     let Type::Tile(ty) = tile.ty.local() else { return };
     let elements = ty.extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent.into()));
@@ -110,14 +111,14 @@ pub(super) fn printed_tile(tile: &Expr, sink: &mut Sink) {
     }
 }
 
-/// The index of an element or of a stage, if it is a constant.
+/// Checks the index of an element or of a stage, if it is a constant.
 pub(super) fn element(of: &Type, index: &Expr, sink: &mut Sink) {
     if let Some(bound) = bound(of) {
         within(index, bound, sink);
     }
 }
 
-/// The indices of an element of a register array that is assigned to.
+/// Checks the indices of an element of a register array that is assigned.
 pub(super) fn assigned(local: &Local, indices: &[Expr], sink: &mut Sink) {
     let mut ty = local.ty.clone();
     for index in indices {
@@ -126,14 +127,14 @@ pub(super) fn assigned(local: &Local, indices: &[Expr], sink: &mut Sink) {
     }
 }
 
-/// What an index is less than.
+/// The exclusive bound of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     extent: u32,
     of: Indexed,
 }
 
-/// The bound of indices into a thing of several parts.
+/// Returns the bound of indices into a value of this type.
 pub(super) fn bound(of: &Type) -> Option<Bound> {
     let (extent, of) = if let Type::SharedArray(_, len) | Type::Array(_, len) = of.local() {
         (*len, Indexed::Array)
@@ -145,7 +146,7 @@ pub(super) fn bound(of: &Type) -> Option<Bound> {
     Some(Bound { extent, of })
 }
 
-/// The bounds of coordinates in a tile, outermost first.
+/// Returns the bounds of coordinates in a tile, outermost first.
 pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
     let Type::Tile(tile) = tile.local() else { return vec![] };
     tile.extents.iter().map(|&extent| Bound { extent, of: Indexed::Tile }).collect()
@@ -167,7 +168,7 @@ pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
     few_turns(inner, sink);
 }
 
-/// How often the body of an unrolled loop is written out, if its bounds are known.
+/// Returns how often the body of an unrolled loop is emitted, if its bounds are known.
 pub(super) fn unrolled_turns(inner: &For) -> Option<i128> {
     let (start, end, step) = (inner.start.as_int()?, inner.end.as_int()?, inner.step.as_int()?);
     (step > 0).then(|| (end - start + i128::from(inner.inclusive) + step - 1).div_euclid(step))
@@ -236,7 +237,7 @@ pub(super) fn register_array(array: &Expr, sink: &mut Sink) {
     }
 }
 
-/// Bounds that leave no number, at which Rust panics.
+/// Reports bounds that leave no number, at which Rust panics.
 pub(super) fn clamp(operands: &[Expr], span: Span, sink: &mut Sink) {
     let [_, low, high] = operands else { return };
     let (ExprKind::Const(low), ExprKind::Const(high)) = (low.kind.clone(), high.kind.clone()) else { return };
@@ -250,7 +251,7 @@ pub(super) fn clamp(operands: &[Expr], span: Span, sink: &mut Sink) {
     }
 }
 
-/// Source: PTX ISA, "createpolicy", `fraction`.
+/// Checks a cache fraction. Source: PTX ISA, "createpolicy", `fraction`.
 pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
     if let ExprKind::Const(Const::Float(value)) = fraction.kind
         && !(value > 0.0 && value <= 1.0)
@@ -265,8 +266,8 @@ fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
     }
 }
 
-/// Reports an index that is not within its bound, in these turns of unrolled loops; whether it is
-/// one.
+/// Reports an index that is out of bounds, in these iterations of unrolled loops. Returns whether
+/// it is.
 pub(super) fn outside(value: i128, span: Span, (bound, turns): (Bound, &[Turn]), sink: &mut Sink) -> bool {
     let Bound { extent: len, of } = bound;
     let is_outside = !(0..i128::from(len)).contains(&value);

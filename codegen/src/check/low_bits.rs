@@ -1,15 +1,15 @@
-//! What is known of an integer's lowest bits, whatever its inputs are: `8 * n + 1` ends in `001`.
+//! The lowest bits of integers, as far as they are known for all inputs: `8 * n + 1` ends in `001`.
 //!
-//! Integers wrap at a power of two, so that sums, differences, products and shifts of low bits give
-//! low bits, and nothing has to be known of the bits above. Variables are seen through if they are
-//! assigned once.
+//! Integers wrap at a power of two. So the low bits of sums, differences, products and shifts
+//! follow from the low bits of their operands, and the bits above do not matter. Only variables
+//! that are assigned once are followed.
 
 use crate::diag::mistake::Beside;
 use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
 use crate::limits::MAX_RANK;
 use crate::quick::QuickMap;
 
-/// The lowest `known` bits are those of `bits`, whose others are 0.
+/// A number of which the lowest `known` bits are those of `bits`. The other bits of `bits` are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LowBits {
     pub(super) known: u32,
@@ -19,8 +19,8 @@ pub(super) struct LowBits {
 const UNKNOWN: LowBits = LowBits { known: 0, bits: 0 };
 
 impl LowBits {
-    /// How a number with these bits lies beside the multiples of `unit`, a power of two, if it
-    /// does; `value` is the number, if all of it is known.
+    /// Returns the position of a number with these bits between multiples of `unit`, a power of
+    /// two, unless the number may be a multiple. `value` is the number, if all of it is known.
     pub(super) fn beside(self, unit: u32, value: Option<i128>) -> Option<Beside> {
         let more = self.bits % u64::from(unit);
         let multiple = unit.min(1 << self.known.min(u32::BITS - 1));
@@ -35,8 +35,8 @@ impl LowBits {
         Self { known, bits: bits & ones(known) }
     }
 
-    /// Trailing zeros, as many as are certain; of a 0 that is known all through, more than there
-    /// are bits.
+    /// Returns the trailing zeros of `bits`. If all known bits are 0, these are more than the known
+    /// ones, so callers limit them to what is known.
     fn trailing_zeros(self) -> u32 {
         self.bits.trailing_zeros()
     }
@@ -46,15 +46,15 @@ const fn ones(count: u32) -> u64 {
     if count >= u64::BITS { u64::MAX } else { (1 << count) - 1 }
 }
 
-/// What the variables hold, by element for arrays.
+/// The low bits of variables, by element for arrays.
 pub(super) struct Variables {
-    /// How many assignments each has.
+    /// The number of assignments to each variable.
     assignments: QuickMap<LocalId, u32>,
     known: QuickMap<LocalId, Vec<LowBits>>,
 }
 
 impl Variables {
-    /// Those of a kernel with this body.
+    /// Creates the variables of a kernel with this body.
     pub(super) fn new(body: &Block) -> Self {
         let mut assignments = QuickMap::default();
         visit::for_each_stmt(body, &mut |stmt| {
@@ -65,8 +65,8 @@ impl Variables {
         Self { assignments, known: QuickMap::default() }
     }
 
-    /// Goes past a statement; to be called for all, in order. A variable is assigned before it is
-    /// read.
+    /// Passes a statement. This must be called for all statements, in order. A variable is assigned
+    /// before it is read.
     pub(super) fn pass(&mut self, stmt: &Stmt) {
         if let StmtKind::Assign { local, index, value } = &stmt.kind
             && index.is_empty()
@@ -86,8 +86,8 @@ impl Variables {
     fn elements(&self, value: &Expr) -> Vec<LowBits> {
         match (&value.kind, &value.ty) {
             (ExprKind::Array(elements), _) => elements.iter().map(|element| self.of(element)).collect(),
-            // No more than there are coordinates: the array may be of any length, too great ones
-            // included.
+            // Not more elements than there are coordinates are kept. The array may be of any
+            // length, even one that is too great.
             (ExprKind::Repeat(element), Type::Array(_, len)) => {
                 vec![self.of(element); MAX_RANK.min(*len as usize)]
             }
@@ -96,7 +96,7 @@ impl Variables {
         }
     }
 
-    /// The low bits of a value.
+    /// Returns the low bits of a value.
     pub(super) fn of(&self, expr: &Expr) -> LowBits {
         let Some(scalar) = expr.ty.as_scalar().filter(|scalar| scalar.is_integer()) else { return UNKNOWN };
         let width = scalar.bytes() * 8;
@@ -163,7 +163,7 @@ fn binary(op: BinaryOp, a: LowBits, b: LowBits, width: u32) -> LowBits {
             let cross = (a.known + b.trailing_zeros()).min(b.known + a.trailing_zeros());
             LowBits::new(cross.min(a.known + b.known), a.bits.wrapping_mul(b.bits))
         }
-        // An amount that is known is less than the width: shifts take it modulo the width.
+        // A known amount is less than the width, since shifts take it modulo the width.
         BinaryOp::Shl if b.known >= 6 => {
             let amount = b.bits as u32 % width;
             LowBits::new(a.known + amount, a.bits << amount)

@@ -1,34 +1,41 @@
-//! Judges a kernel: what it gives is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the
-//! only thing that `lower` accepts.
+//! Checks a kernel. The result is a [`CheckedKernel`] and, for a chip, a [`TargetKernel`], the only
+//! thing that `lower` accepts.
 //!
-//! The rules, one file each, with their codes in [`Code`](crate::diag::Code). `operations` says
-//! which of them each statement and each expression has to keep:
+//! The rules are in one file each, and have codes in [`Code`](crate::diag::Code). `operations`
+//! lists which of them each statement and each expression has to keep:
 //!
-//! * `settled`: every type is known and every literal fits its type.
+//! * `settled`: every type is known, and every operand has a value.
 //! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant
 //!   indices.
-//! * `coordinates`: boxes that the copy engine refuses, as far as constants show; `low_bits` tells
-//!   what they do.
-//! * `clusters`: their size, words that need one, ranks and masks, sliced loads.
-//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes,
-//!   likewise.
-//! * `descriptors`: fields of tensor maps that the copy engine does not take, likewise.
-//! * `mma`: what tensor cores multiply, and what is done with accumulators.
-//! * `unrolled`: indices once loops are unrolled: those of registers are known, and all that are
-//!   known are within range.
-//! * `barriers`: enough of a block's barriers for its warpgroups, beside those that are named.
-//! * `flights`: multiplications that nobody waits for, and how many each wait leaves open.
-//! * `registers`: what warpgroups ask for, against what a block has.
-//! * `size`: what loops and functions are when they are written out.
-//! * `target`: instructions that the chip lacks. Only the build script knows it, and reports these.
-//! * `uniform`: what warpgroups do together, where all of their threads come.
-//! * `protocol`: who waits for whom, and who may use which memory when. It follows the whole
-//!   kernel, and is asked on its own.
-//! * `global`: which accesses to global memory blocks may make to the same elements; `protocol` asks.
-//! * `unused`: shared memory that nothing uses, which is a warning.
-//! * `layout`: everything `shared()` has a place, aligned as the hardware asks, within the budget.
+//! * `coordinates`: boxes that the copy engine refuses, as far as constants show (`low_bits`).
+//! * `clusters`: cluster sizes, operations that need a cluster, ranks and masks, sliced loads.
+//! * `bulk`: copies without a tensor map that do not start or end at a multiple of 16 bytes, as far
+//!   as constants show.
+//! * `descriptors`: fields of tensor maps that the copy engine does not accept, as far as constants
+//!   show.
+//! * `vectors`: misaligned vectors of elements in memory, as far as constants show.
+//! * `warp`: lanes that do not exist, and reductions over incomplete warps.
+//! * `mma`: operands of the tensor cores, and uses of accumulators.
+//! * `unrolled`: indices after unrolling. Those of registers are known, and all known ones are in
+//!   bounds.
+//! * `barriers`: a block has enough barriers for its warpgroups, beside the named ones.
+//! * `flights`: every multiplication is waited for. Also computes how many each wait leaves open.
+//! * `registers`: warpgroups do not claim more registers than a block has.
+//! * `size`: kernels and loops are not too large once they are unrolled.
+//! * `target`: instructions that the chip lacks. Only the build script knows the chip, and reports
+//!   these.
+//! * `uniform`: all threads of a warp or warpgroup reach the operations that they execute together,
+//!   with the same arguments.
+//! * `plain_polls`: loops that only a plain read of memory can end.
+//! * `protocol`: synchronisation. It explores the executions of the whole kernel, and is called
+//!   separately.
+//! * `global`: conflicts of accesses to global memory by different blocks. `protocol` calls it.
+//! * `unused`: shared memory that nothing uses, as a warning.
+//! * `layout`: all shared variables fit the shared memory of a block, with the alignment that the
+//!   hardware needs.
 //!
-//! Not checked here: what needs the tensor (the runtime does that when it encodes the descriptor).
+//! Not checked here: rules that depend on the tensor, which the runtime checks when it encodes the
+//! descriptor, and values that are only known at run time.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -65,7 +72,7 @@ use barriers::Barriers;
 use flights::Flights;
 use layout::SharedLayout;
 
-/// A kernel that broke no rule, and where its shared variables lie.
+/// A kernel that broke no rule, and the layout of its shared variables.
 #[derive(Clone, Debug)]
 pub struct CheckedKernel {
     kernel: Kernel,
@@ -76,43 +83,43 @@ pub struct CheckedKernel {
 }
 
 impl CheckedKernel {
-    /// How many operations it has when its loops are unrolled.
+    /// Returns the number of operations in the kernel once its loops are unrolled.
     pub(crate) fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// The kernel alone.
+    /// Returns the kernel alone.
     pub(crate) fn into_kernel(self) -> Kernel {
         self.kernel
     }
 
-    /// Where its shared variables lie.
+    /// Returns the layout of its shared variables.
     pub fn layout(&self) -> &SharedLayout {
         &self.layout
     }
 
-    /// Which multiplications are under way where.
+    /// Returns its multiplications in flight.
     pub fn flights(&self) -> &Flights {
         &self.flights
     }
 
-    /// Which barriers its warpgroups meet at.
+    /// Returns the barriers that its warpgroups synchronise at.
     pub fn barriers(&self) -> &Barriers {
         &self.barriers
     }
 }
 
-/// Checks every rule; reports all that are broken, and gives the kernel back if one is.
+/// Checks every rule, and reports all violations. Fails with the kernel if there are any.
 pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<Kernel>> {
     let before = sink.len();
     limits::check(&kernel, sink);
     operations::check(&kernel, sink);
-    // What is too large to be unrolled is not followed through its turns either.
+    // A kernel that is too large to be unrolled is not followed through its iterations either.
     let operations = size::check(&kernel, sink);
     if operations.is_some() {
         unrolled::check(&kernel, sink);

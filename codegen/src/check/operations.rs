@@ -1,17 +1,17 @@
-//! The rules of each operation. This is the one list of statements and of expressions in `check`: a
-//! new one is named here, and has to say which rules it keeps.
+//! The rules of each operation, in one list of all statements and one of all expressions. A new
+//! operation is added here, with the rules that it has to keep.
 
 use super::low_bits::Variables;
 use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled, vectors, warp};
 use crate::diag::Sink;
 use crate::ir::{AtomicAccess, AtomicPlace, Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
-/// What the rules of an operation ask for.
+/// The context of the rules of an operation.
 pub(super) struct Rules<'k> {
     pub(super) kernel: &'k Kernel,
-    /// The most blocks that a cluster has; none in a kernel without clusters.
+    /// The most blocks of a cluster, or `None` in a kernel without clusters.
     pub(super) blocks: Option<u64>,
-    /// What is known of the variables where a statement stands.
+    /// The facts about variables at the current statement.
     pub(super) variables: Variables,
 }
 
@@ -94,7 +94,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
         StmtKind::PrintTile { tile } => limits::printed_tile(tile, sink),
         StmtKind::Assign { local, index, value: _ } => limits::assigned(rules.kernel.local(*local), index, sink),
-        // Their operands are judged as expressions; nothing else about them has a rule.
+        // The operands of these are checked as expressions. No other rule applies to them.
         StmtKind::If { .. }
         | StmtKind::Match { .. }
         | StmtKind::Loop { .. }
@@ -123,7 +123,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
 
 fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
     match &expr.kind {
-        // What only `parse` sees.
+        // Only `parse` sees these.
         ExprKind::Compound(_) | ExprKind::Unit | ExprKind::Error => {
             return settled::no_value(expr, sink);
         }

@@ -1,8 +1,11 @@
-//! Loops that wait for memory that is read as if nobody else wrote it.
+//! Loops that wait for memory that they read as if no other thread wrote it.
 //!
 //! A plain read may be moved out of a loop in which nothing synchronises, as rustc and LLVM do, and
-//! need not ever see what another thread writes (PTX ISA, "Memory Consistency Model", "Weak
+//! need not ever see a write by another thread (PTX ISA, "Memory Consistency Model", "Weak
 //! operations"). So a loop that only such a read can end need not end.
+//!
+//! Not checked: loops that do anything that other threads may observe, or that may also end by
+//! themselves. Loops that wait for reads with an order are undecided (`protocol`).
 
 use crate::diag::Sink;
 use crate::diag::mistake::PlainPoll;
@@ -12,7 +15,7 @@ use crate::ir::{
 };
 use crate::quick::{QuickMap, QuickSet};
 
-/// Reports loops that wait for plain memory.
+/// Reports loops that wait for a plain read.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let Some(Poll::Plain(read)) = Turn::of(stmt).and_then(|turn| turn.poll())
@@ -31,7 +34,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     });
 }
 
-/// The loops that end only when another thread writes something, which is read with an order.
+/// Returns the loops that end only when another thread writes something that is read with an order.
 pub(super) fn waits(kernel: &Kernel) -> Vec<Span> {
     let mut waits = vec![];
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -46,21 +49,21 @@ pub(super) fn waits(kernel: &Kernel) -> Vec<Span> {
 enum Poll<'k> {
     /// A plain read.
     Plain(&'k Stmt),
-    /// A read with an order.
+    /// A read with an order, or one that another thread with such a read may pass on.
     Strong,
 }
 
-/// Whether an access that is repeated gives the same until another thread writes.
+/// Whether a repeated access returns the same value until another thread writes.
 fn waits_for_others(atomic: &Atomic) -> bool {
     match &atomic.access {
         AtomicAccess::Load { .. } | AtomicAccess::CompareExchange { .. } => true,
-        // The thread's own additions change a sum.
+        // A thread's own additions change a sum.
         AtomicAccess::Update { op, value, .. } => *op != AtomicOp::Add || value.as_int() == Some(0),
         AtomicAccess::Store { .. } | AtomicAccess::AddVector { .. } => false,
     }
 }
 
-/// The name of a shared variable.
+/// Returns the name of a shared variable.
 fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
     let mut name = None;
     visit::within(array, &mut |part| {
@@ -71,35 +74,35 @@ fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
     name
 }
 
-/// A turn of a loop: the values that it gives, and its ends.
+/// An iteration of a loop: the values that it sets, and its exits.
 #[derive(Default)]
 struct Turn<'k> {
-    /// The statements that give a local its value.
+    /// The statements that set each local.
     given: QuickMap<LocalId, Vec<Given<'k>>>,
-    /// The conditions that may end the loop: all those of one end together.
+    /// The conditions that may end the loop, grouped by exit.
     ends: Vec<Vec<&'k Expr>>,
-    /// Locals that are given a value in each turn before anything reads them.
+    /// The locals that each iteration sets before anything reads them.
     of_turn: QuickSet<LocalId>,
-    /// Locals that were read or written so far.
+    /// The locals that were read or written so far.
     met: QuickSet<LocalId>,
-    /// The conditions under which the turn may have gone on with the next one so far.
+    /// The conditions under which the iteration may have continued with the next one so far.
     continued: Vec<&'k Expr>,
-    /// Whether anything happens that others notice.
+    /// Whether anything happens that other threads may observe.
     is_noticed: bool,
     /// Whether anything is read with an order.
     has_strong: bool,
 }
 
-/// A statement that gives a local its value, and the conditions around it.
+/// A statement that sets a local, and the conditions around it.
 struct Given<'k> {
     stmt: &'k Stmt,
     conditions: Vec<&'k Expr>,
-    /// The conditions under which a turn does not come here.
+    /// The conditions under which an iteration does not get here.
     continued: Vec<&'k Expr>,
 }
 
 impl Given<'_> {
-    /// The locals that the value, or whether it is given, depends on.
+    /// Returns the locals that the value depends on, or whether it is set.
     fn reads(&self) -> Vec<LocalId> {
         let mut all = vec![];
         let operands = visit::operands(&self.stmt.kind);
@@ -111,7 +114,7 @@ impl Given<'_> {
 }
 
 impl<'k> Turn<'k> {
-    /// Of a loop without a counter.
+    /// Collects the facts about an iteration of a loop without a counter.
     fn of(stmt: &'k Stmt) -> Option<Self> {
         let mut turn = Self::default();
         if let StmtKind::Loop { label, body } = &stmt.kind {
@@ -171,7 +174,7 @@ impl<'k> Turn<'k> {
                 self.block(header, own, conditions);
                 self.block(body, own, &under(condition));
             }
-            // One that leaves an inner loop is taken to leave this one as well.
+            // A jump out of an inner loop is assumed to leave this one as well.
             StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.end(conditions),
             StmtKind::Continue(label) if *label != own => self.end(conditions),
             StmtKind::Continue(_) => self.continued.extend(conditions),
@@ -226,7 +229,7 @@ impl<'k> Turn<'k> {
         });
     }
 
-    /// The read that alone can end the loop, if it is one of memory.
+    /// Returns the read that alone can end the loop, if it is a read of memory.
     fn poll(&self) -> Option<Poll<'k>> {
         let (mut open, mut seen, mut plain) = (vec![], QuickSet::default(), None);
         let mut is_strong = false;
@@ -236,8 +239,8 @@ impl<'k> Turn<'k> {
         self.ends.iter().flatten().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
             let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
-            // A value of the last turn makes this turn another, unless it is kept until a strong read
-            // gives something else.
+            // A value of the last iteration changes this one, unless it is kept until a strong read
+            // returns another.
             if !self.of_turn.contains(&local) && self.depends_on_itself(local) {
                 if !given.iter().all(|given| self.is_by_strong_read(given)) {
                     return None;
@@ -259,7 +262,7 @@ impl<'k> Turn<'k> {
         if !self.is_noticed {
             return Some(Poll::Plain(plain));
         }
-        // Others may have told what one of them has read.
+        // One thread may have read the value and passed it on to the others.
         let is_told = self.has_strong || matches!(plain.kind, StmtKind::GlobalGet { .. });
         is_told.then_some(Poll::Strong)
     }
@@ -269,14 +272,14 @@ impl<'k> Turn<'k> {
         self.sources(vec![local]).contains(&local)
     }
 
-    /// Whether a strong read decides if a local is given this value.
+    /// Whether a strong read decides if a statement sets a local.
     fn is_by_strong_read(&self, given: &Given<'k>) -> bool {
         let conditions = given.conditions.iter().chain(&given.continued);
         self.behind(conditions).iter().any(|given| matches!(given.stmt.kind, StmtKind::Atomic(_)))
     }
 
-    /// Whether a load with an order ends the loop, and nothing that changes by itself: not a number of
-    /// turns, say. Which places are loaded may change from turn to turn.
+    /// Whether a load with an order ends the loop, and nothing that changes by itself, such as a
+    /// number of iterations. The loaded locations may change between iterations.
     fn waits_for_strong_reads(&self) -> bool {
         let is_load = |given: &&Given<'_>| {
             let StmtKind::Atomic(atomic) = &given.stmt.kind else { return false };
@@ -293,7 +296,7 @@ impl<'k> Turn<'k> {
             && !self.ends.iter().any(is_by_itself)
     }
 
-    /// The statements that give the values that some conditions depend on.
+    /// Returns the statements that set the values that conditions depend on.
     fn behind<'e>(&self, conditions: impl IntoIterator<Item = &'e &'k Expr>) -> Vec<&Given<'k>>
     where
         'k: 'e,
@@ -305,7 +308,8 @@ impl<'k> Turn<'k> {
         all.iter().filter_map(|local| self.given.get(local)).flatten().collect()
     }
 
-    /// What the values of some locals are computed from in this turn, and in those before.
+    /// Returns the locals that the values of others are computed from, in this iteration and in
+    /// earlier ones.
     fn sources(&self, mut open: Vec<LocalId>) -> QuickSet<LocalId> {
         let mut sources = QuickSet::default();
         while let Some(next) = open.pop() {

@@ -1,11 +1,11 @@
-//! Registers that warpgroups ask for, against those that a block has.
+//! Registers that warpgroups ask for, compared with those that a block has.
 //!
-//! A block begins with the same number for each thread. `setmaxnreg_dec` gives some of them back to
+//! A block begins with the same number for each thread. `setmaxnreg_dec` returns some of them to
 //! the block, and `setmaxnreg_inc` waits until the block has as many as it takes (PTX ISA,
-//! "setmaxnreg"). So what all warpgroups have in the end must not be more than they began with.
+//! "setmaxnreg"). So in the end all warpgroups together must not have more than they began with.
 //!
-//! Each warpgroup is followed on its own, where conditions depend on its number. Where they depend
-//! on what is known at run time only, nothing is said.
+//! Each warpgroup is followed on its own, where conditions depend on its index. Not checked:
+//! changes under conditions that are known at run time only.
 
 use tma_model::limits::WARPGROUP_THREADS;
 
@@ -16,10 +16,10 @@ use crate::diag::mistake::Warpgroup;
 use crate::ir::{Block, Flow, Kernel, Label, Span, Stmt, StmtKind, visit};
 use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 
-/// The registers that each thread begins with where warpgroups ask for more or fewer: those that
-/// the kernel says, or else all that a block can have, shared out equally, but no more than any
-/// warpgroup asks for as an increase. `setmaxnreg` is ignored where the number is not known (PTX
-/// ISA, "setmaxnreg").
+/// Returns the registers that each thread begins with, if warpgroups ask for more or fewer: the
+/// number that the kernel states, or else all that a block can have, divided equally, but no more
+/// than any warpgroup asks for as an increase. `setmaxnreg` is ignored if the number is not known
+/// (PTX ISA, "setmaxnreg").
 pub(crate) fn at_entry(kernel: &Kernel) -> Option<u32> {
     let (mut asks, mut increases) = (false, vec![]);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -38,7 +38,7 @@ pub(crate) fn at_entry(kernel: &Kernel) -> Option<u32> {
     asks.then(|| increases.into_iter().fold(each, u32::min))
 }
 
-/// Reports changes that are none, and increases that no block can satisfy.
+/// Reports changes in the wrong direction, and increases that no block can satisfy.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let Some(begins) = at_entry(kernel) else { return };
     let warpgroups = kernel.launch.thread_count() / u64::from(WARPGROUP_THREADS);
@@ -62,11 +62,11 @@ struct Change {
     increases: bool,
     registers: u32,
     span: Span,
-    /// Whether the warpgroup comes there, whatever is known at run time only.
+    /// Whether the warpgroup gets there, whatever is known at run time only.
     is_certain: bool,
 }
 
-/// The changes of a warpgroup, in order.
+/// Returns the changes of a warpgroup, in order.
 fn follow(kernel: &Kernel, warpgroup: u64) -> Vec<Change> {
     let state = State::of_warpgroup(warpgroup);
     let mut walk = Walk { state, is_certain: true, changes: vec![] };
@@ -74,11 +74,11 @@ fn follow(kernel: &Kernel, warpgroup: u64) -> Vec<Change> {
     walk.changes
 }
 
-/// Where control goes on.
+/// The control flow after a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goes {
     On,
-    /// Behind what has this label.
+    /// After the statement with this label.
     Behind(Label),
     Away,
 }
@@ -100,7 +100,7 @@ impl Walk {
         Goes::On
     }
 
-    /// Blocks of which it is not known which are executed, or how often.
+    /// Walks blocks that may or may not be executed, once or more often.
     fn perhaps<'b>(&mut self, blocks: impl Iterator<Item = &'b Block> + Clone) -> Goes {
         let was_certain = std::mem::replace(&mut self.is_certain, false);
         blocks.clone().for_each(|block| self.state.forget(block));
@@ -110,7 +110,8 @@ impl Walk {
             leaves |= self.block(block) != Goes::On || may_leave(block);
             self.state = before;
         }
-        // Not all that leave are certain to do so: what comes behind is as uncertain.
+        // The jumps out of these blocks are not certain, so the statements after them are not
+        // either.
         self.is_certain = was_certain && !leaves;
         Goes::On
     }
@@ -147,7 +148,7 @@ impl Walk {
     }
 }
 
-/// Whether a thread may go elsewhere from `block` than behind the loops and functions in it.
+/// Whether a thread may leave `block` to somewhere other than the end of a loop or function in it.
 fn may_leave(block: &Block) -> bool {
     let (mut targets, mut labels, mut ends) = (vec![], vec![], false);
     visit::for_each_stmt(block, &mut |stmt| {
@@ -175,7 +176,7 @@ fn directions(begins: u32, role: &[Change], sink: &mut Sink) {
     }
 }
 
-/// Reports an increase that the block cannot satisfy, whatever the others give back.
+/// Reports an increase that the block cannot satisfy, whatever the other warpgroups return.
 fn pool(begins: u32, roles: &[Vec<Change>], sink: &mut Sink) {
     let has = |role: &[Change]| role.last().map_or(begins, |change| change.registers);
     let ends: Vec<u32> = roles.iter().map(|role| has(role)).collect();

@@ -1,4 +1,4 @@
-//! Nothing is unknown any more, and every operand has a value.
+//! Every type is known, and every operand has a value.
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Syntax, Value};

@@ -1,6 +1,6 @@
-//! How large a kernel is once its loops are unrolled, counted before anything is written out. What
-//! is counted are operations: statements, the nodes of their expressions, and of arrays each
-//! element.
+//! The size of a kernel once its loops are unrolled, counted before anything is emitted. The unit
+//! is an operation: a statement, a node of one of its expressions, or an element of an array. A
+//! kernel that is too large is not unrolled.
 
 use super::limits::unrolled_turns;
 use crate::diag::Sink;
@@ -8,7 +8,7 @@ use crate::diag::mistake::Limits;
 use crate::ir::{Block, Expr, ExprKind, For, Kernel, Stmt, StmtKind, visit};
 use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
 
-/// The operations of a kernel that can be unrolled; reports one that is too large for it.
+/// Returns the operations of a kernel that can be unrolled, and reports one that is too large.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     let operations = block(&kernel.body, sink)?;
     if operations > KERNEL_OPERATIONS {
@@ -18,10 +18,10 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
     Some(operations)
 }
 
-/// The operations of a block; none if a loop in it has been refused, so that those around it are
-/// not refused too.
+/// Returns the operations of a block, or `None` if a loop in it was rejected, so that the loops
+/// around it are not rejected as well.
 fn block(block: &Block, sink: &mut Sink) -> Option<u64> {
-    // All of them are looked at, also after one that is refused.
+    // All statements are visited, even after one was rejected.
     block.stmts.iter().map(|stmt| self::stmt(stmt, sink)).reduce(plus).unwrap_or(Some(0))
 }
 
@@ -43,15 +43,15 @@ fn stmt(stmt: &Stmt, sink: &mut Sink) -> Option<u64> {
     plus(inner, Some(own.saturating_add(ranges)))
 }
 
-/// The comparisons of a `match`.
+/// Returns the number of comparisons in a `match`.
 fn match_ranges(kind: &StmtKind) -> u64 {
     let StmtKind::Match { arms, .. } = kind else { return 0 };
     arms.iter().map(|arm| arm.ranges.len() as u64).sum()
 }
 
-/// The operations of all turns of a loop with a body of so many.
+/// Returns the operations of all iterations of a loop whose body has `body` operations.
 fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
-    // Others are refused already.
+    // Other loops were rejected before.
     let turns = unrolled_turns(inner).filter(|turns| *turns <= UNROLLED_TURNS)?;
     let turns = u64::try_from(turns).unwrap_or(0);
     let found = body.saturating_mul(turns);
@@ -66,7 +66,7 @@ fn nodes(expr: &Expr) -> u64 {
     let mut sum = 0_u64;
     visit::within(expr, &mut |node| {
         sum = sum.saturating_add(node.ty.scalars());
-        // Of a variable that is indexed one element is touched, however many it has.
+        // Indexing a variable touches one element, however many it has.
         if let ExprKind::Index(variable, _) = &node.kind
             && matches!(variable.kind, ExprKind::Local(_))
         {
@@ -80,7 +80,7 @@ fn nodes(expr: &Expr) -> u64 {
 mod tests {
     use crate::check;
 
-    /// An element of a large accumulator is one operation, not as many as it has elements.
+    /// An element of a large accumulator is one operation, whatever the number of elements.
     #[test]
     fn an_element_counts_once() {
         let source = "

@@ -1,4 +1,4 @@
-//! What the chip does not have that a kernel is compiled for.
+//! Features that a kernel needs and the chip that it is compiled for lacks.
 
 use super::CheckedKernel;
 use crate::diag::Sink;
@@ -6,8 +6,8 @@ use crate::diag::mistake::Build;
 use crate::ir::{MapEdit, Stmt, StmtKind, visit};
 use crate::target::{Feature, Target};
 
-/// A kernel that broke no rule and needs nothing that the target lacks. Only `lower` asks for the
-/// target: everything else of a kernel is the same on all chips.
+/// A kernel that broke no rule and needs nothing that the target lacks. Only `lower` needs the
+/// target: everything else about a kernel is the same on all chips.
 #[derive(Clone, Debug)]
 pub struct TargetKernel {
     kernel: CheckedKernel,
@@ -15,18 +15,18 @@ pub struct TargetKernel {
 }
 
 impl TargetKernel {
-    /// The kernel.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &CheckedKernel {
         &self.kernel
     }
 
-    /// The chip.
+    /// Returns the chip.
     pub fn target(&self) -> Target {
         self.target
     }
 }
 
-/// Checks that `target` has all that the kernel needs; tells all that it lacks.
+/// Checks that `target` has everything that the kernel needs, and reports everything that it lacks.
 pub fn for_target(kernel: CheckedKernel, target: Target, sink: &mut Sink) -> Option<TargetKernel> {
     let before = sink.len();
     visit::for_each_stmt(&kernel.kernel().body, &mut |stmt| {
@@ -38,10 +38,10 @@ pub fn for_target(kernel: CheckedKernel, target: Target, sink: &mut Sink) -> Opt
     (sink.len() == before).then_some(TargetKernel { kernel, target })
 }
 
-/// What a statement needs that not every chip has.
+/// A feature that a statement needs, and that not every chip has.
 struct Needed {
     feature: Feature,
-    /// The word of the kernel language that needs it.
+    /// The operation of the kernel language that needs it.
     word: &'static str,
 }
 
@@ -57,7 +57,7 @@ fn needs(stmt: &Stmt) -> Option<Needed> {
         StmtKind::Mma(_) => (Wgmma, "mma"),
         StmtKind::SetMaxRegisters { increase: true, .. } => (SetMaxRegisters, "setmaxnreg_inc"),
         StmtKind::SetMaxRegisters { increase: false, .. } => (SetMaxRegisters, "setmaxnreg_dec"),
-        // What is waited for was started.
+        // The multiplication that is waited for needs the feature itself.
         StmtKind::MmaWait { .. }
         | StmtKind::Assign { .. }
         | StmtKind::If { .. }

@@ -1,8 +1,8 @@
-//! Shared memory that takes room in every block and serves no purpose: a warning.
+//! Shared memory that takes space in every block and is not used: a warning.
 //!
-//! rustc warns of variables that are never named. This is about those that are named only to
-//! initialise them, and about parts of pipelines. What is used in one instance of a kernel is used:
-//! it cannot be declared in that instance alone.
+//! rustc warns of variables that are never named. This finds variables that are named only to be
+//! initialised, and parts of pipelines. A variable that one instance of a kernel uses is not
+//! reported, since it cannot be declared in that instance alone.
 
 use super::{CheckedKernel, layout};
 use crate::diag::Sink;
@@ -10,7 +10,7 @@ use crate::diag::mistake::Shared;
 use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
 use crate::quick::QuickSet;
 
-/// Warns of what no instance of a kernel uses; `instances` are all of them.
+/// Warns of shared variables that no instance of a kernel uses. `instances` are all instances.
 pub(crate) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
     let Some((first, others)) = instances.split_first() else { return };
     let mut unused = unused_in(first.kernel());
@@ -35,7 +35,7 @@ pub(crate) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
     }
 }
 
-/// The variables that nothing refers to, except to initialise or invalidate a barrier.
+/// Returns the variables that nothing refers to, except to initialise or invalidate a barrier.
 fn unused_in(kernel: &Kernel) -> QuickSet<SharedId> {
     let mut unused: QuickSet<_> = (0..).map(SharedId).take(kernel.shared.len()).collect();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -49,7 +49,7 @@ fn unused_in(kernel: &Kernel) -> QuickSet<SharedId> {
     unused
 }
 
-/// The barrier that a statement only initialises or invalidates.
+/// Returns the barrier that a statement initialises or invalidates.
 fn set_up(stmt: &Stmt) -> Option<&Expr> {
     let StmtKind::Barrier { barrier, op, scope: _ } = &stmt.kind else { return None };
     match op {
@@ -77,7 +77,7 @@ fn for_each_shared(expr: &Expr, f: &mut impl FnMut(SharedId)) {
 }
 
 fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut Sink) {
-    // As of any variable that is there on purpose.
+    // A leading underscore means that a variable is unused on purpose.
     if name.starts_with('_') {
         return;
     }

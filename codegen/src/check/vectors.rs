@@ -1,4 +1,4 @@
-//! Vectors of elements in memory: where they begin, as far as it is certain.
+//! Vectors of elements in memory: their alignment, as far as it is certain.
 
 use super::low_bits::LowBits;
 use super::operations::Rules;
@@ -6,24 +6,24 @@ use crate::diag::Sink;
 use crate::diag::mistake::{self, VectorNumber};
 use crate::ir::{Expr, LocalId, ParamId, Type};
 
-/// The length of a vector that is read into `dest`; none if it is one element.
+/// Returns the length of a vector that is read into `dest`, or `None` for a single element.
 pub(super) fn read(rules: &Rules<'_>, dest: LocalId) -> Option<u32> {
     length(&rules.kernel.local(dest).ty)
 }
 
-/// The length of a vector that is written; none if it is one element.
+/// Returns the length of a vector that is written, or `None` for a single element.
 pub(super) fn length(value: &Type) -> Option<u32> {
     if let Type::Array(_, len) = value { Some(*len) } else { None }
 }
 
-/// A vector of global memory.
+/// Checks a vector in global memory.
 pub(super) fn global(rules: &Rules<'_>, global: ParamId, index: &Expr, len: Option<u32>, sink: &mut Sink) {
     let Some(len) = len else { return };
     let slice = rules.kernel.param(global).name.clone();
     whole(index, rules.variables.of(index), len, VectorNumber::GlobalIndex { slice }, sink);
 }
 
-/// A vector of a tile.
+/// Checks a vector in a tile.
 pub(super) fn tile(rules: &Rules<'_>, tile: &Expr, at: &[Expr], len: Option<u32>, sink: &mut Sink) {
     let (Some(len), Type::Tile(ty), Some(inner)) = (len, tile.ty.local(), at.last()) else { return };
     if !ty.inner_extent().is_multiple_of(len) {
@@ -33,7 +33,7 @@ pub(super) fn tile(rules: &Rules<'_>, tile: &Expr, at: &[Expr], len: Option<u32>
     whole(inner, rules.variables.of(inner), len, VectorNumber::Coordinate, sink);
 }
 
-/// A vector of a shared array.
+/// Checks a vector in a shared array.
 pub(super) fn shared(rules: &Rules<'_>, array: &Expr, index: &Expr, len: Option<u32>, sink: &mut Sink) {
     let (Some(len), Type::SharedArray(_, elements)) = (len, array.ty.local()) else { return };
     if !elements.is_multiple_of(len) {
@@ -43,7 +43,8 @@ pub(super) fn shared(rules: &Rules<'_>, array: &Expr, index: &Expr, len: Option<
     whole(index, rules.variables.of(index), len, VectorNumber::Index, sink);
 }
 
-/// Source: PTX ISA, "ld" and "st": an address is a multiple of the access's size.
+/// Checks the alignment of a vector. Source: PTX ISA, "ld" and "st": an address is a multiple of
+/// the size of the access.
 fn whole(index: &Expr, low: LowBits, len: u32, number: VectorNumber, sink: &mut Sink) {
     if let Some(at) = low.beside(len, index.as_int()) {
         sink.error(mistake::Tile::VectorStart { number, at, len }, index.span);

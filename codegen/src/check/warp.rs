@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together: lanes that no warp has, and warps that lack lanes.
+//! Operations of the lanes of a warp: lanes that do not exist, and warps that lack lanes.
 
 use super::operations::Rules;
 use crate::diag::Sink;
@@ -14,7 +14,8 @@ pub(super) fn operation(rules: &Rules<'_>, value: &Expr, op: &WarpOp, span: Span
     }
 }
 
-/// Source: PTX ISA, "shfl.sync": of the operand `b` only the five lowest bits are used.
+/// Checks a lane index. Source: PTX ISA, "shfl.sync": only the five lowest bits of the operand `b`
+/// are used.
 fn lane(op: ShuffleOp, by: &Expr, sink: &mut Sink) {
     let Some(value) = by.as_int().filter(|value| !(0..i128::from(WARP_THREADS)).contains(value)) else {
         return;
@@ -22,7 +23,8 @@ fn lane(op: ShuffleOp, by: &Expr, sink: &mut Sink) {
     sink.error(Limits::Lane { op, value }, by.span);
 }
 
-/// Source: PTX ISA, "shfl.sync": what is read of a lane that does not take part is undefined.
+/// Checks that warps are complete. Source: PTX ISA, "shfl.sync": a value that is read from a lane
+/// that does not take part is undefined.
 fn whole_warps(rules: &Rules<'_>, op: WarpReduceOp, value: &Expr, span: Span, sink: &mut Sink) {
     let threads = rules.kernel.launch.thread_count();
     let Some(scalar) = value.ty.as_scalar() else { return };

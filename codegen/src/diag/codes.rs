@@ -1,28 +1,29 @@
-//! The codes of the compiler's errors and warnings. Each has a page of its name in `docs/errors`,
-//! with a kernel that breaks just this rule and one that does not, both of which are tested.
+//! The codes of the compiler's errors and warnings. Each has a page of the same name in
+//! `docs/errors`, with a kernel that breaks only this rule and one that follows it. Both kernels
+//! are tested.
 
 use std::fmt;
 
 macro_rules! codes {
     ($($(#[doc = $rule:literal])+ $name:ident = $code:literal $(($severity:ident))?,)+) => {
-        /// The rule that a kernel breaks.
+        /// A rule that a kernel can break.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $($(#[doc = $rule])+ $name,)+
         }
 
         impl Code {
-            /// Every code, in order.
+            /// All codes, in order.
             pub const ALL: &[Code] = &[$(Code::$name),+];
 
-            /// The code itself, such as `TMA0201`.
+            /// Returns the code as text, such as `TMA0201`.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Code::$name => $code,)+
                 }
             }
 
-            /// Whether it stops a kernel.
+            /// Returns whether the code stops compilation.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$name => severity!($($severity)?),)+
@@ -41,12 +42,12 @@ macro_rules! severity {
     };
 }
 
-/// What becomes of a kernel that a code is said of.
+/// The effect of a code on the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// It is not compiled.
+    /// The kernel is not compiled.
     Error,
-    /// It is compiled all the same.
+    /// The kernel is compiled nevertheless.
     Warning,
 }
 
@@ -108,7 +109,7 @@ codes! {
     OtherMeaning = "TMA0120",
     /// A path to something that kernels do not support.
     ForeignPath = "TMA0121",
-    /// Words of the kernel language that nothing imports.
+    /// Names of the kernel language that are not imported.
     MissingPrelude = "TMA0122",
 
     /// A box extent outside 1..=256.
@@ -156,7 +157,7 @@ codes! {
     Interleave = "TMA0225",
     /// A coordinate of 2^31 or more.
     CoordinateRange = "TMA0226",
-    /// An instruction that the chip does not have which the build is for.
+    /// An instruction that the build's target does not have.
     TargetFeature = "TMA0227",
 
     /// A cluster with no blocks or with too many.
@@ -176,17 +177,16 @@ codes! {
     Im2colOffset = "TMA0242",
     /// A tensor map field set to a value that the copy engine does not support.
     MapField = "TMA0243",
-    /// A vector of elements that no instruction moves, or that begins beside a multiple of its
-    /// length.
+    /// A vector that no instruction can move, or that does not start at a multiple of its length.
     VectorAccess = "TMA0244",
-    /// An order or a scope that an access cannot have.
+    /// A memory order or a scope that an access cannot have.
     AccessOrder = "TMA0245",
 
     /// An accumulator or operand shape that tensor cores do not support.
     MmaShape = "TMA0251",
     /// An element type that tensor cores do not support.
     MmaElement = "TMA0252",
-    /// A multiplication that is not waited for.
+    /// A multiplication that is never waited for.
     OpenFlight = "TMA0253",
     /// An accumulator index that is not a compile-time constant.
     AccumulatorIndex = "TMA0254",
@@ -203,31 +203,32 @@ codes! {
     /// Metadata that does not match its sparse operand.
     SparseMetadata = "TMA0260",
 
-    /// A part of a tile that begins beside a chunk of 16 bytes, where a warp loads or stores none.
+    /// A part of a tile that does not start at a 16-byte chunk, which warp loads and stores
+    /// require.
     FragmentStart = "TMA0261",
 
-    /// A tile that is too large to be printed.
+    /// A tile that is too large to print.
     PrintedTile = "TMA0270",
 
-    /// More warpgroups to synchronise than barriers are left.
+    /// More warpgroups to synchronise than there are free barriers.
     WarpgroupBarriers = "TMA0263",
     /// A warpgroup operation where threads may have diverged.
     Divergent = "TMA0264",
-    /// Registers that a block does not have for its warpgroups.
+    /// More registers for the warpgroups than the block has.
     RegisterPool = "TMA0265",
 
     /// A template that is not found.
     NoTemplate = "TMA0271",
-    /// A function that replaces none of its template, or one that may not be replaced.
+    /// A function that replaces none in its template, or one that may not be replaced.
     ClosedFunction = "TMA0272",
-    /// A function that cannot be called like the one that it replaces.
+    /// A replacement that cannot be called like the function that it replaces.
     ReplacementSignature = "TMA0273",
-    /// A choice of instances that a template does not have.
+    /// A selection of instances that the template does not have.
     TemplateInstance = "TMA0274",
 
     /// A wait that never ends.
     Deadlock = "TMA0701",
-    /// A barrier that expects other bytes than are copied.
+    /// A barrier that expects a different number of bytes than is copied.
     PhaseBytes = "TMA0702",
     /// Invalid arrivals or initialisations of a barrier.
     PhaseArrivals = "TMA0703",
@@ -245,24 +246,24 @@ codes! {
     Overrun = "TMA0709",
     /// A copy that is never waited for.
     OpenCopy = "TMA0710",
-    /// Shared memory of a block that may have ended.
+    /// An access to the shared memory of a block that may have ended.
     BlockGone = "TMA0711",
-    /// Threads that do not come to a meeting as others do.
+    /// A rendezvous that not all of its threads reach in the same way.
     PartedMeeting = "TMA0712",
-    /// A loop that waits for memory that is read plainly.
+    /// A loop that polls memory with plain reads.
     PlainPoll = "TMA0713",
-    /// Blocks that access the same global memory, and nothing orders them.
+    /// Unordered accesses of several blocks to the same global memory.
     UnorderedBlocks = "TMA0714",
-    /// An exception from the protocol's rules for which no reason is given.
+    /// An exemption from the protocol's rules without a reason.
     TrustedReason = "TMA0720",
 
     /// A kernel without PTX from the build script.
     MissingPtx = "TMA0901",
     /// An LLVM or file error while compiling PTX.
     Backend = "TMA0902",
-    /// A path that cargo cannot watch.
+    /// A path that cargo cannot watch for changes.
     Unwatchable = "TMA0904",
-    /// Kept PTX that is not that of the kernel as it is now.
+    /// Saved PTX that does not belong to the current version of the kernel.
     KeptPtx = "TMA0905",
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a kernel: which mistake, and where.
+//! A diagnostic: a mistake and its location.
 
 use std::fmt;
 
@@ -7,60 +7,60 @@ use super::text::Text;
 use super::{Code, Note};
 use crate::ir::Span;
 
-/// A broken rule, or something that a kernel is better off without; its code tells which of the
-/// two.
+/// A diagnostic of a kernel. Its code determines whether it is an error or a warning.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The mistake.
     pub(crate) mistake: Mistake,
-    /// The place in the user's source.
+    /// Location in the user's source.
     pub span: Span,
-    /// The instances that have it, where others have it not.
+    /// The affected instances, if not all are.
     instances: Vec<String>,
 }
 
 impl Diagnostic {
-    /// A mistake at a place.
+    /// Creates a diagnostic for a mistake at a location.
     pub(crate) fn new(mistake: impl Into<Mistake>, span: Span) -> Self {
         Self { mistake: mistake.into(), span, instances: vec![] }
     }
 
-    /// The same, of these instances alone.
+    /// Restricts the diagnostic to these instances.
     pub(super) fn in_instances(self, instances: Vec<String>) -> Self {
         Self { instances, ..self }
     }
 
-    /// The rule.
+    /// Returns the code of the broken rule.
     pub fn code(&self) -> Code {
         self.mistake.text().code
     }
 
-    /// What was found, and what is wanted.
+    /// Returns the message: what was found, and what was expected.
     pub fn message(&self) -> String {
         self.parts().message
     }
 
-    /// What explains it, mostly further places.
+    /// Returns the notes, most of which point at further locations.
     pub fn notes(&self) -> Vec<Note> {
         self.mistake.text().notes
     }
 
-    /// What to write instead.
+    /// Returns a suggestion for a correction.
     pub fn help(&self) -> Option<String> {
         self.mistake.text().help
     }
 
-    /// A launch that shows it, if it is about the order in which threads do things.
+    /// Returns a launch that demonstrates the mistake, if it concerns the order of the threads'
+    /// operations.
     pub fn counterexample(&self) -> Option<&Counterexample> {
         self.protocol().map(|protocol| &protocol.launch)
     }
 
-    /// What is said of the protocol of barriers, if it is about that.
+    /// Returns the mistake as one in the protocol of barriers, if it is one.
     pub(crate) fn protocol(&self) -> Option<&Protocol> {
         if let Mistake::Protocol(protocol) = &self.mistake { Some(protocol) } else { None }
     }
 
-    /// All that is said of it.
+    /// Returns all parts of the text.
     pub(super) fn parts(&self) -> Text {
         let mut text = self.mistake.text();
         if !self.instances.is_empty() {
@@ -71,7 +71,7 @@ impl Diagnostic {
         text
     }
 
-    /// Another place: in the same line by its column.
+    /// Describes another location: by its column if it is on the same line, otherwise by its line.
     fn place_of(&self, other: Span) -> String {
         let (own, at) = (self.span.start(), other.start());
         if own.line == at.line && own.column != at.column {
@@ -80,8 +80,9 @@ impl Diagnostic {
         format!("line {}", at.line)
     }
 
-    /// The whole text, on as many lines as it has parts. Where only the first place can be shown,
-    /// as in a macro's error, it names the lines of the others.
+    /// Returns the whole text, with one line for each part. Some hosts can only show the first
+    /// location, for example the error of a macro, so the text contains the line numbers of the
+    /// others.
     pub fn text(&self) -> String {
         let Text { code, message, notes, help } = self.parts();
         let mut text = Coded(code, message).to_string();
@@ -98,7 +99,7 @@ impl Diagnostic {
     }
 }
 
-/// A text with the code that it is about in front: the one place that writes both.
+/// A text prefixed with its code. No other place formats the two together.
 pub(crate) struct Coded<T>(pub(crate) Code, pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for Coded<T> {

@@ -1,63 +1,67 @@
-//! Why a kernel's protocol is not decided.
+//! The reasons why a kernel's protocol is undecided.
 
 use std::fmt;
 
-/// Why nothing certain is said of a kernel.
+/// The reason why the checker neither accepts nor rejects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
-    /// A number that synchronisation depends on is not known: a barrier, a count, bytes, a parity.
+    /// Synchronisation depends on an unknown value: a barrier, a count, a number of bytes, a
+    /// parity.
     Operand,
-    /// A condition on values that are not followed, such as floats.
+    /// A condition depends on values that the checker does not track, such as floats.
     Condition,
-    /// Threads of a group may decide differently, by a condition that is not known.
+    /// Threads of a group may diverge at an unknown condition.
     Cut,
-    /// Accesses that nothing orders, at addresses that are not known.
+    /// Unordered accesses have unknown addresses.
     Address,
-    /// Arrivals that may count for one phase or another: the order of blocks is not fixed.
+    /// Arrivals may count for different phases, because the order of blocks is not fixed.
     Counting,
-    /// An answer of a poll that is used for more than waiting.
+    /// The result of a poll affects more than how long the loop waits.
     Poll,
-    /// Tensor maps that are changed in memory.
+    /// A tensor map is modified in memory.
     Maps,
-    /// A finding that holds only if data that was loaded has certain values.
+    /// A finding occurs only if loaded data has certain values.
     Data,
-    /// A finding in a world for which no launch was found.
+    /// A finding lies on a path that no known launch takes.
     Infeasible,
-    /// Threads that write the same bytes at the same time.
+    /// Threads write the same bytes at the same time.
     Together,
-    /// A read of what nobody has written.
+    /// Memory is read that no thread has written.
     Unwritten,
-    /// A finding that holds for some launches, and not for others of the same kind.
+    /// A finding occurs in some launches of a kind, and not in others.
     Launch,
-    /// Too many turns, or too many ways to go: what was looked at is right.
+    /// The budget of iterations or paths is exhausted. Everything explored so far is correct.
     Budget,
-    /// Too many groups of threads and barriers at once: what was looked at is right.
+    /// There are too many groups of threads and barriers to track. Everything explored so far is
+    /// correct.
     Size,
-    /// A cluster of more blocks than are followed.
+    /// The cluster has more blocks than the checker tracks.
     Cluster,
-    /// Accesses that nothing orders but, it may be, strong accesses that acquire.
+    /// Only strong accesses that acquire might order these accesses, and the checker does not track
+    /// them.
     Atomics,
-    /// A finding at a statement that the source trusts.
+    /// A finding is at a statement that the source marks as trusted.
     Trusted,
-    /// An arrival at a named barrier that nothing orders after its last round.
+    /// An arrival at a named barrier is not ordered after the barrier's last round.
     Round,
-    /// An operation whose effect PTX leaves undefined.
+    /// PTX leaves the effect of an operation undefined.
     Undefined,
-    /// A meeting of the grid that blocks may come to differently.
+    /// Blocks may reach a barrier of the grid differently.
     Grid,
-    /// An access to the counter that `sync_grid` counts with.
+    /// The counter that `sync_grid` uses is accessed.
     GridCounter,
-    /// Which lane `elect_one` picks makes a difference that was not followed.
+    /// The lane that `elect_one` picks makes a difference that the checker did not follow.
     Elected,
-    /// Accesses to global memory that nothing orders.
+    /// Accesses to global memory are unordered.
     Global,
-    /// A loop that ends when another thread has written something.
+    /// A loop ends only once another thread has written something.
     Waits,
-    /// An access to global memory that other blocks may write, without a meeting of the grid between.
+    /// Other blocks may write this global memory, and no barrier of the grid orders the accesses.
     Blocks,
     /// No execution was followed to its end.
     NoEnd,
-    /// Registers that one warpgroup gives may go to another than waits for them.
+    /// Registers that one warpgroup releases may go to a different warpgroup than the one that
+    /// waits.
     Registers,
 }
 

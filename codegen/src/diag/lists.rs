@@ -1,14 +1,14 @@
-//! Which types there are, as messages say it. `docs/language.md` has the same lists, which a test
-//! compares.
+//! Lists of the available types, for use in messages. `docs/language` has the same lists, and a
+//! test compares them.
 
-/// What a kernel takes.
+/// Types of a kernel's parameters.
 pub(crate) const PARAMETERS: &str =
     "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>` and scalars";
 
-/// What lives in shared memory.
+/// Types that reside in shared memory.
 pub(crate) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \
                                            these, and `Pipeline<(..), N>`";
 
-/// What variables hold besides.
+/// Types of all other variables.
 pub(crate) const VALUES: &str = "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
      `Accumulator<T, M, N>`, `Rows<T, M>` and `Fragment<E, M, K>`";

@@ -1,4 +1,4 @@
-//! Diagnostics of files, for a build script: it has no spans to show, only lines.
+//! Diagnostics with file positions, for a build script: it can show lines but no spans.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use super::{Code, Diagnostic};
 use crate::escape;
 
-/// A diagnostic of a source file. It is displayed in one line: `src/lib.rs:12:9: TMA0015: ..; help:
-/// ..`.
+/// A diagnostic of a source file. It is displayed on one line:
+/// `src/lib.rs:12:9: TMA0015: ..; help: ..`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The line, counted from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// The column, counted from 1.
+    /// Column, counted from 1.
     pub column: usize,
-    /// The rule.
+    /// Code of the broken rule.
     pub code: Code,
-    /// The whole text, with the code; its parts are lines.
+    /// The whole text, including the code, with one line for each part.
     pub text: String,
 }
 
 impl Located {
-    /// `diagnostic`, of the file at `path`.
+    /// Locates `diagnostic` in the file at `path`.
     pub(crate) fn new(path: &Path, diagnostic: &Diagnostic) -> Self {
         let start = diagnostic.span.start();
         Self {

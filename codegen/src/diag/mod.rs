@@ -1,11 +1,12 @@
-//! Errors and warnings: what they are made of, the sink that collects a stage's, their codes, and
-//! how they are shown.
+//! Errors and warnings: their data, the sink that collects those of a stage, their codes, and their
+//! rendering.
 //!
-//! A stage reports a mistake: data, such as a name, a type or a number. Its code and its words
-//! are made of that here, and nowhere else.
+//! A stage reports a mistake, which is data such as a name, a type or a number. Only this module
+//! turns it into a code and words.
 //!
-//! An error stops a kernel: the macro shows it where it is. A warning does not; a macro of stable
-//! Rust has no way to show one, so the build script prints it.
+//! An error stops the compilation of a kernel, and the macro shows it at its location. A warning
+//! does not stop compilation. A macro on stable Rust cannot show warnings, so the build script
+//! prints them.
 
 mod codes;
 mod diagnostic;

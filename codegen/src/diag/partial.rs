@@ -1,21 +1,21 @@
-//! Types as far as inference knows them.
+//! Partially inferred types.
 
 use std::fmt;
 
 use crate::ir::Type;
 
-/// A type of which inference may know only a part yet. It is displayed as messages name it.
+/// A type that inference may only partially know. It is displayed as messages name it.
 #[derive(Clone, Debug)]
 pub(crate) enum PartialType {
-    /// Some integer.
+    /// An integer of unknown type.
     Integer,
-    /// Some float.
+    /// A float of unknown type.
     Float,
-    /// Anything.
+    /// An unknown type.
     Unknown,
-    /// So many of such elements.
+    /// An array of such elements, with this length.
     Array(Box<PartialType>, u32),
-    /// This type.
+    /// A fully known type.
     Known(Type),
 }
 
@@ -37,12 +37,12 @@ impl From<&Type> for PartialType {
     }
 }
 
-/// What made a type what it is, on another line than the mistake.
+/// The use that determined a type, on another line than the mistake.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
-    /// The line of the use.
+    /// Line of the use.
     pub(crate) line: usize,
-    /// What it makes the type.
+    /// The type that it determines.
     pub(crate) ty: PartialType,
 }
 

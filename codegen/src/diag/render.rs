@@ -1,4 +1,4 @@
-//! Shows errors and warnings with the source they are about.
+//! Renders errors and warnings together with their source.
 
 use crate::ir::Span;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -6,8 +6,8 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use super::text::Text;
 use super::{Diagnostic, Severity};
 
-/// Errors and warnings as text, each with the lines of `source` that it is about. `path` is what
-/// `source` is called. The spans must come from parsing `source` outside of a macro.
+/// Renders errors and warnings as text, each with the lines of `source` that it concerns. `path` is
+/// the displayed name of `source`. The spans must come from parsing `source` outside of a macro.
 pub fn render<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, path: &str, source: &str) -> String {
     let renderer = Renderer::plain();
     let shown = diagnostics.into_iter().map(|diagnostic| render_one(diagnostic, path, source, &renderer));
@@ -40,7 +40,8 @@ fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Rend
     renderer.render(&[group])
 }
 
-/// Where `span` stands in `source`; empty, at the end, if it stands elsewhere.
+/// Returns the byte range of `span` in `source`. The range is empty, at the end, if the span is
+/// elsewhere.
 fn byte_range(span: Span, source: &str) -> std::ops::Range<usize> {
     let (start, end) = (span.start(), span.end());
     let offset = |at: proc_macro2::LineColumn| {

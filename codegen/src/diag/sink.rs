@@ -1,4 +1,4 @@
-//! Collects what a stage has to say, so that the user sees all of it at once.
+//! Collects the diagnostics of a stage, so that the user sees all of them at once.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,20 +6,20 @@ use super::mistake::Mistake;
 use super::{Code, Diagnostic, Severity};
 use crate::ir::Span;
 
-/// The errors and warnings so far.
+/// The errors and warnings reported so far.
 #[derive(Debug, Default)]
 #[must_use = "errors that nobody reads are errors that nobody sees"]
 pub struct Sink {
     reported: Vec<Reported>,
     errors: usize,
-    /// The names of the instances whose diagnostics are taken, in their order.
+    /// Names of the instances whose diagnostics are collected, in order.
     instances: Vec<String>,
-    /// Which of them is looked at.
+    /// Index of the current instance.
     current: Option<usize>,
 }
 
 impl Diagnostics {
-    /// Adds those of another stage or kernel.
+    /// Adds the diagnostics of another stage or kernel.
     pub fn extend(&mut self, more: Self) {
         self.errors.extend(more.errors);
         self.warnings.extend(more.warnings);
@@ -33,12 +33,12 @@ struct Reported {
     instance: Option<usize>,
 }
 
-/// All that was said, in order.
+/// All diagnostics, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
-    /// What stops a kernel.
+    /// Diagnostics that stop a kernel.
     pub errors: Vec<Diagnostic>,
-    /// What does not.
+    /// Diagnostics that do not.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -57,13 +57,13 @@ impl Sink {
         self.push(diagnostic);
     }
 
-    /// Adds an error or a warning that is made already.
+    /// Adds an existing diagnostic.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(is_error(&diagnostic));
         self.reported.push(Reported { diagnostic, instance: self.current });
     }
 
-    /// From here on diagnostics are those of this instance, or of none.
+    /// Attributes the following diagnostics to this instance, or to none.
     pub fn enter(&mut self, instance: Option<&str>) {
         self.current = instance.map(|name| {
             let known = self.instances.iter().position(|known| known == name);
@@ -74,24 +74,24 @@ impl Sink {
         });
     }
 
-    /// How many errors there are; warnings are not counted.
+    /// Returns the number of errors. Warnings do not count.
     pub fn len(&self) -> usize {
         self.errors
     }
 
-    /// Whether there is no error.
+    /// Returns whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.errors == 0
     }
 
-    /// As [`Sink::into_diagnostics`], where nothing is warned of.
+    /// Returns the errors of [`Sink::into_diagnostics`], and drops the warnings.
     pub fn into_errors(self) -> Vec<Diagnostic> {
         self.into_diagnostics().errors
     }
 
-    /// All errors and warnings, without repetitions: each instance of a kernel, and each call of a
-    /// device function, reports the same mistake again. What only some of the instances have names
-    /// them.
+    /// Returns all errors and warnings, without duplicates: each instance of a kernel, and each
+    /// call of a device function, reports the same mistake again. A diagnostic that only occurs in
+    /// some of the instances names them.
     pub fn into_diagnostics(self) -> Diagnostics {
         let mut unique: Vec<(Diagnostic, BTreeSet<Option<usize>>)> = vec![];
         let mut places = HashMap::new();
@@ -117,7 +117,7 @@ fn is_error(diagnostic: &Diagnostic) -> bool {
     diagnostic.code().severity() == Severity::Error
 }
 
-/// What makes a diagnostic the same as another.
+/// Returns a key that is equal for duplicate diagnostics.
 fn key(diagnostic: &Diagnostic) -> (Code, String, String) {
     let text = diagnostic.parts();
     (text.code, format!("{:?}", diagnostic.span), text.message)

@@ -1,14 +1,14 @@
-//! What may have been meant: the known name nearest to one that is not known, and words of other
-//! languages.
+//! Suggestions for unknown names: the closest known name, or the equivalent of a name from another
+//! language.
 
 use std::fmt;
 
-/// What may have been meant by a name. It is displayed as a help line.
+/// A suggestion for an unknown name. It is displayed as a help line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Suggestion {
     /// A known name.
     Near(String),
-    /// A word of another language, and what stands in its place.
+    /// A name from another language, and its equivalent.
     Elsewhere(String, &'static Ours),
 }
 
@@ -31,8 +31,8 @@ impl From<Suggestion> for String {
     }
 }
 
-/// The one of `known` that is near to `name`, if there is one: a letter in four may differ, and in
-/// short names one.
+/// Returns the name in `known` that is closest to `name`, if one is close enough: one letter in
+/// four may differ, and one letter in short names.
 pub(crate) fn did_you_mean(
     name: &str,
     known: impl IntoIterator<Item = impl AsRef<str>>,
@@ -46,7 +46,7 @@ pub(crate) fn did_you_mean(
         .map(|(_, candidate)| Suggestion::Near(candidate))
 }
 
-/// How an unknown name is used.
+/// The use of an unknown name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Value,
@@ -57,8 +57,8 @@ pub(crate) enum Kind {
     Macro,
 }
 
-/// What stands in the place of `name`, if that is a word of CUDA C++, PTX, Triton or Rust's
-/// libraries whose place here is known.
+/// Returns the equivalent of `name`, if that is a name from CUDA C++, PTX, Triton or Rust's
+/// libraries with a known equivalent.
 pub(crate) fn elsewhere(name: &str, kind: Kind) -> Option<Suggestion> {
     let table = match kind {
         Kind::Value => VALUES,
@@ -71,18 +71,18 @@ pub(crate) fn elsewhere(name: &str, kind: Kind) -> Option<Suggestion> {
     Some(Suggestion::Elsewhere(name.to_owned(), ours))
 }
 
-/// What the language has in the place of a word.
+/// The equivalent of a foreign name in this language.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// This, with its quotes.
+    /// This, including its quotes.
     Is(&'static str),
-    /// Nothing yet; the noun for what is missing.
+    /// None yet. The string is a noun for the missing feature.
     Absent(&'static str),
-    /// Nothing; what to write instead.
+    /// None. The string describes what to write instead.
     Instead(&'static str),
 }
 
-/// Words of others, and ours.
+/// Foreign names, and their equivalents.
 type Table = &'static [(&'static [&'static str], Ours)];
 
 // Sources: CUDA C++ Programming Guide, "C++ Language Extensions"; PTX ISA, "Special Registers" and

@@ -1,21 +1,21 @@
-//! Findings that are no errors.
+//! Findings that are not errors.
 
 use std::fmt;
 
 use super::{Diagnostic, Why};
 use crate::ir::Span;
 
-/// Something that goes wrong in some launches or with some data, for all that is known.
+/// A possible mistake: for all that is known, it occurs in some launches or with some data.
 #[derive(Clone, Debug)]
 pub struct Suspect {
-    /// Why it is no error.
+    /// The reason why it is not an error.
     pub why: Why,
-    /// What it would be.
+    /// The diagnostic that it would be.
     pub(crate) diagnostic: Box<Diagnostic>,
 }
 
 impl Suspect {
-    /// Where.
+    /// Returns the location.
     pub fn span(&self) -> Span {
         self.diagnostic.span
     }

@@ -1,54 +1,54 @@
-//! What is said of a mistake.
+//! The text of a mistake.
 
 use super::Code;
 use crate::ir::Span;
 
-/// The text of a mistake.
+/// The text of a mistake, in parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// The rule.
+    /// Code of the broken rule.
     pub(crate) code: Code,
-    /// What was found, and what is wanted.
+    /// Message: what was found, and what was expected.
     pub(crate) message: String,
-    /// What explains it, mostly further places.
+    /// Explanations, most of which point at further locations.
     pub(crate) notes: Vec<Note>,
-    /// What to write instead.
+    /// A suggestion for a correction.
     pub(crate) help: Option<String>,
 }
 
-/// What explains a mistake.
+/// An explanation of a mistake.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// The place in the user's source that it is about, if there is one.
+    /// Location in the user's source, if the note has one.
     pub span: Option<Span>,
-    /// What is to be said, such as "the barrier is declared here".
+    /// Text of the note, such as "the barrier is declared here".
     pub text: String,
 }
 
 impl Text {
-    /// One with a message only.
+    /// Creates a text with only a message.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), notes: vec![], help: None }
     }
 
-    /// Adds what to write instead.
+    /// Sets the help.
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
         self.help_if(Some(help))
     }
 
-    /// Adds what to write instead, if that is known.
+    /// Sets the help, if there is one.
     pub(crate) fn help_if(mut self, help: Option<impl Into<String>>) -> Self {
         self.help = help.map(Into::into);
         self
     }
 
-    /// Adds a place that explains it.
+    /// Adds a note with a location.
     pub(crate) fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.notes.push(Note { span: Some(span), text: text.into() });
         self
     }
 
-    /// Adds what explains it.
+    /// Adds a note without a location.
     pub(crate) fn note(mut self, text: impl Into<String>) -> Self {
         self.notes.push(Note { span: None, text: text.into() });
         self

@@ -1,14 +1,14 @@
-//! The shared variables that the threads of a source line read and write: comments at the end of
-//! the PTX, `// shared line 35: reads input; writes output`.
+//! Comments at the end of the PTX that list, for each source line, the shared variables that its
+//! threads read and write: `// shared line 35: reads input; writes output`.
 //!
-//! All shared memory of a kernel is one symbol, and LLVM folds offsets into addresses, so the
-//! instructions do not say which variable an index was applied to. The comments do, for each line
-//! of `.loc`: the simulator compares them with what an access hits.
+//! All shared memory of a kernel is one symbol, and LLVM folds offsets into addresses. The
+//! instructions therefore do not show which variable an index belongs to. The comments do, for each
+//! line of `.loc`: the simulator compares them with the variable that an access hits.
 //!
-//! A line has the variables of all its statements, whoever called the function that they are in.
-//! A local that holds a tile, an array or stages stands for every variable that is assigned to it.
-//! Elements of stages count as the whole variable. Copies, mbarriers and multiplications are left
-//! out: the simulator checks their operands by other rules.
+//! A line lists the variables of all its statements, over all calls of the function that contains
+//! it. A local that holds a tile, an array or stages stands for every variable assigned to it.
+//! Elements of stages count as the whole variable. Copies, mbarriers and multiplications are not
+//! listed: the simulator checks their operands by other rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,23 +16,23 @@ use crate::escape::{self, SHARED_LINE};
 use crate::ir::visit::{for_each_stmt, within};
 use crate::ir::{Expr, ExprKind, Kernel, LocalId, MapEdit, SharedId, StmtKind};
 
-/// Numbers of shared variables, in the order of the kernel.
+/// Ids of shared variables, in the order of the kernel.
 type Variables = BTreeSet<u32>;
 
-/// The variables that the statements of a line access.
+/// The variables accessed by the statements of a line.
 #[derive(Default)]
 struct Line {
     reads: Variables,
     writes: Variables,
 }
 
-/// An access of threads to shared memory, and the variable that is accessed.
+/// An access of threads to shared memory, with the handle of the variable.
 enum Access<'k> {
     Read(&'k Expr),
     Write(&'k Expr),
 }
 
-/// The comments, a line each, in the order of the source.
+/// Returns the comments, one per line, in the order of the source.
 pub(super) fn comments(kernel: &Kernel) -> String {
     let handles = handles(kernel);
     let mut lines = BTreeMap::<usize, Line>::new();
@@ -58,8 +58,8 @@ fn comment(kernel: &Kernel, number: usize, line: &Line) -> String {
     format!("{SHARED_LINE}{number}: {}\n", parts.join("; "))
 }
 
-/// The variables that each local may hold. A local may be assigned from another one that is
-/// assigned further down, in a loop: repeated until nothing changes.
+/// Returns the variables that each local may hold. A local may be assigned from another one that is
+/// assigned later in a loop, so this iterates to a fixed point.
 fn handles(kernel: &Kernel) -> HashMap<LocalId, Variables> {
     let mut handles = HashMap::<LocalId, Variables>::new();
     loop {
@@ -81,7 +81,7 @@ fn handles(kernel: &Kernel) -> HashMap<LocalId, Variables> {
     }
 }
 
-/// The variables that an expression names, itself or through locals.
+/// Returns the variables that an expression names, directly or through locals.
 fn variables(expr: &Expr, handles: &HashMap<LocalId, Variables>) -> Variables {
     let mut found = Variables::new();
     within(expr, &mut |part| {
@@ -94,7 +94,7 @@ fn variables(expr: &Expr, handles: &HashMap<LocalId, Variables>) -> Variables {
     found
 }
 
-/// The access that a statement makes by loads or stores of threads.
+/// Returns the access of a statement by loads or stores of threads.
 fn access(kind: &StmtKind) -> Option<Access<'_>> {
     match kind {
         StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } => Some(Access::Read(tile)),
@@ -107,7 +107,7 @@ fn access(kind: &StmtKind) -> Option<Access<'_>> {
             .map(|array| if atomic.writes() { Access::Write(array) } else { Access::Read(array) }),
         StmtKind::StoreWarp(store) => Some(Access::Write(&store.tile)),
         StmtKind::EditMap { map, edit: MapEdit::CopyFrom { .. } } => Some(Access::Write(map)),
-        // `tensormap.replace` and `tensormap.cp_fenceproxy`.
+        // These use `tensormap.replace` and `tensormap.cp_fenceproxy`.
         StmtKind::EditMap {
             edit:
                 MapEdit::Address { .. }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::{Target, compile};
 
-    /// The comments of the one kernel of `source`.
+    /// Returns the comments of the only kernel of `source`.
     fn noted(source: &str) -> Vec<String> {
         let compiled = compile("a.rs", source, Target::Sm90a).unwrap_or_else(|error| panic!("{error}"));
         let text = compiled.kernels.into_iter().next().expect("there is a kernel").text;

@@ -1,8 +1,8 @@
-//! Several kernels at a time.
+//! Compiles several kernels in parallel.
 //!
-//! LLVM takes nearly all of the time of a build script, and its contexts know nothing of each
-//! other. So the thread that parses, checks and lowers kernels hands them over as text, and others
-//! make assembly of it meanwhile. It lends a hand when it has no more to lower.
+//! LLVM takes nearly all of the time of a build script, and its contexts are independent of each
+//! other. The thread that parses, checks and lowers kernels therefore passes them as text to worker
+//! threads that generate assembly. It joins them once it has nothing more to lower.
 
 use std::panic;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +16,7 @@ use crate::backend::{BackendError, Source};
 use crate::check::TargetKernel;
 use crate::lower::NewSums;
 
-/// Kernels that are being compiled.
+/// Kernels being compiled.
 pub(crate) struct Batch {
     checks: Checks,
     jobs: usize,
@@ -24,21 +24,21 @@ pub(crate) struct Batch {
     queue: Sender<Job>,
     waiting: Arc<Mutex<Receiver<Job>>>,
     workers: Vec<JoinHandle<Vec<Done>>>,
-    /// What this thread did itself.
+    /// The results of this thread.
     done: Vec<Done>,
 }
 
-/// As much as a program's first thread usually has: LLVM's passes recurse.
+/// The usual size of a main thread's stack: LLVM's passes recurse.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A kernel, by its number, and its module.
+/// The index of a kernel, and its module.
 type Job = (usize, Module);
 
-/// A kernel, by its number, and its assembly.
+/// The index of a kernel, and its assembly.
 type Done = (usize, Result<String, BackendError>);
 
 impl Batch {
-    /// For as many threads as `jobs`, this one included.
+    /// Creates a batch for `jobs` threads, including this one.
     pub(crate) fn new(checks: Checks, jobs: usize) -> Self {
         let (queue, waiting) = channel();
         Self {
@@ -61,10 +61,10 @@ impl Batch {
                 if self.workers.len() + 1 < self.jobs {
                     let waiting = Arc::clone(&self.waiting);
                     let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || work(&waiting));
-                    // Where the system gives no thread, this one does the work.
+                    // If no thread can be created, this one does the work.
                     self.workers.extend(worker.ok());
                 }
-                // The other end is in `self`.
+                // The receiver is alive, as it is in `self`.
                 let _ = self.queue.send((number, module));
             }
             Err(error) => self.done.push((number, Err(error))),
@@ -72,10 +72,10 @@ impl Batch {
         self.kernels.push((kernel, path.to_owned()));
     }
 
-    /// The PTX of each kernel, in the order in which they were added.
+    /// Returns the PTX of each kernel, in the order of addition.
     pub(crate) fn finish(self) -> Vec<Result<String, BackendError>> {
         let Self { checks, kernels, queue, waiting, workers, mut done, .. } = self;
-        drop(queue); // no more is to come
+        drop(queue); // closes the queue
         done.extend(work(&waiting));
         for worker in workers {
             done.extend(worker.join().unwrap_or_else(|cause| panic::resume_unwind(cause)));
@@ -86,7 +86,7 @@ impl Batch {
     }
 }
 
-/// Makes assembly of modules until no more are to come.
+/// Generates assembly of modules until the queue is closed.
 fn work(waiting: &Mutex<Receiver<Job>>) -> Vec<Done> {
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     std::iter::from_fn(next).map(|(number, module)| (number, assembly(&module))).collect()

@@ -1,4 +1,4 @@
-//! What LLVM does with a kernel: its passes and its back end.
+//! The LLVM passes and back end.
 
 use std::fmt;
 use std::sync::Once;
@@ -20,18 +20,18 @@ use crate::limits::{OPTIMISED_BYTES, OPTIMISED_MMA_BYTES};
 use crate::lower::keep_apart;
 use crate::target::Target;
 
-/// A lowered kernel as text, which any thread may go on with.
+/// A lowered kernel as text, which any thread can process further.
 pub(super) struct Module {
     /// The kernel's name.
     pub(super) kernel: String,
-    /// LLVM's IR.
+    /// The LLVM IR.
     pub(super) text: String,
     pub(super) target: Target,
-    /// The PTX version that its target and its instructions need, as major × 10 + minor.
+    /// The minimum PTX version for the target and the instructions, as major × 10 + minor.
     pub(super) ptx_version: u32,
 }
 
-/// What LLVM makes of a kernel.
+/// Compiles a kernel to assembly.
 pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     let failed = |step| {
         move |message: LLVMString| BackendError::Llvm {
@@ -60,20 +60,20 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     Ok(with_true_lines(&String::from_utf8_lossy(buffer.as_slice())))
 }
 
-/// How much LLVM tries.
+/// The optimisation effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
-    /// All that makes kernels fast.
+    /// All optimisations.
     Full,
-    /// What takes time in proportion to the size of a kernel.
+    /// Passes with running time linear in the size of a kernel.
     Linear,
 }
 
 impl Effort {
-    /// On a module of this text. The time of several passes grows with the square of a kernel's
-    /// size: of straight-line strength reduction, which compares each address with all before it,
-    /// and of those that ask of each value what the conditions before it say, as those of checks
-    /// do.
+    /// Selects the effort for a module of this text. Several passes take time quadratic in a
+    /// kernel's size: straight-line strength reduction, which compares each address with all
+    /// earlier ones, and passes that evaluate each value under the conditions before it, such as
+    /// those of checks.
     fn on(text: &str) -> Self {
         let most = if text.contains("wgmma.") { OPTIMISED_MMA_BYTES } else { OPTIMISED_BYTES };
         if text.len() <= most { Self::Full } else { Self::Linear }
@@ -94,7 +94,7 @@ impl Effort {
     }
 }
 
-/// A module's IR, printed only if it is wanted.
+/// A module's IR, printed only on demand.
 struct Text<'a, 'c>(&'a inkwell::module::Module<'c>);
 
 impl fmt::Display for Text<'_, '_> {
@@ -103,27 +103,27 @@ impl fmt::Display for Text<'_, '_> {
     }
 }
 
-/// Asks for bare `.file` and `.loc` directives: neither DWARF sections nor the `debug` flag of
-/// `.target`, which ptxas takes as a wish for unoptimised code. LLVM's C interface has no name for
-/// this kind of line information, its text has.
+/// Requests bare `.file` and `.loc` directives, without DWARF sections, and without the `debug`
+/// flag of `.target`, which makes ptxas generate unoptimised code. LLVM's C interface cannot
+/// express this kind of line information, but the textual IR can.
 fn with_directives_only(text: &str) -> String {
-    // The last one: metadata comes after the kernel's own strings.
+    // The last occurrence: metadata follows the kernel's own strings.
     match text.rsplit_once("emissionKind: LineTablesOnly") {
         Some((before, after)) => [before, "emissionKind: DebugDirectivesOnly", after].concat(),
         None => text.to_owned(),
     }
 }
 
-/// LLVM's NVPTX back end for `target`, with the features of a PTX version.
+/// Creates LLVM's NVPTX target machine for `target`, with the features of a PTX version.
 fn machine(target: Target, version: u32, effort: Effort) -> Result<TargetMachine, BackendError> {
     static LLVM: Once = Once::new();
     LLVM.call_once(|| {
         LlvmTarget::initialize_nvptx(&InitializationConfig::default());
-        // There is no other way to ask for these three. Addresses in shared memory have 32 bits and
-        // need half the registers; and loop strength reduction, which is after x86's addressing
-        // modes, stays away: it makes an induction variable of every address (58 registers became
-        // 48 in a loop over a swizzled tile).
-        // And `locations` has to see which instructions have no line.
+        // There is no other way to set these three options. 32-bit addresses in shared memory take
+        // half the registers. Loop strength reduction is modelled on x86's addressing modes, and
+        // makes an induction variable of every address: without it, a loop over a swizzled tile
+        // took 48 registers instead of 58. `locations` must be able to see which instructions have
+        // no line.
         let arguments = [
             c"tma-codegen".as_ptr(),
             c"--nvptx-short-ptr".as_ptr(),

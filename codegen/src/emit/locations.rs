@@ -1,12 +1,12 @@
-//! `.loc` directives of accesses to shared memory, which have to be true: the line of an access says
-//! which variables are meant.
+//! Corrects the `.loc` directives of accesses to shared memory. They must be accurate: the line of
+//! an access determines the variables that it may touch.
 //!
-//! LLVM takes an instruction from its line where it moves it to another block or joins two, and such
-//! an instruction is put down to the line of whatever comes before it. Where the back end replaces
-//! operations on what was loaded by a load of another width, that has the line of the operation.
-//! Neither matters to a computation. So accesses are marked in the IR, by columns that no source
-//! has, and in the PTX an access whose directive has no mark gets line 0, which is LLVM's word for
-//! no line.
+//! LLVM removes the line of an instruction that it moves to another block or merges with another
+//! one, and such an instruction is then attributed to the line of the preceding one. If the back
+//! end replaces operations on a loaded value by a load of another width, that load has the line of
+//! the operation. Neither is relevant to a computation. Accesses are therefore marked in the IR, by
+//! column numbers that no source has. In the PTX, an access whose directive has no mark gets line
+//! 0, which is LLVM's notation for "no line".
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ const MARK: u32 = 1 << 15;
 /// The offset from the number of a location to that of its marked copy.
 const COPY: u32 = 1 << 24;
 
-/// LLVM's IR with marked locations at the accesses to shared memory.
+/// Returns LLVM IR with marked locations at the accesses to shared memory.
 pub(super) fn with_marks(ir: &str) -> String {
     let mut out = String::with_capacity(ir.len() + ir.len() / 8);
     let mut copied = BTreeSet::new();
@@ -42,10 +42,10 @@ pub(super) fn with_marks(ir: &str) -> String {
     out
 }
 
-/// Goes before the number of an instruction's location.
+/// The text before the number of an instruction's location.
 const DEBUG: &str = ", !dbg !";
 
-/// An access to shared memory up to its location, and the location's number.
+/// Splits an access to shared memory into the text before its location and the location's number.
 fn located_access(line: &str) -> Option<(&str, u32)> {
     let (access, number) = line.rsplit_once(DEBUG)?;
     let is_shared = access.contains("ptr addrspace(3)") || access.contains("ptr addrspace(7)");
@@ -55,7 +55,7 @@ fn located_access(line: &str) -> Option<(&str, u32)> {
     (is_shared && is_plain || is_matrix).then_some((access, number))
 }
 
-/// The number of a location that is defined here, its line and column, and what follows.
+/// Parses the definition of a location: its number, line and column, and the rest.
 fn defined_location(line: &str) -> Option<(u32, (u32, u32, &str))> {
     let (number, location) = line.strip_prefix('!')?.split_once(" = !DILocation(line: ")?;
     let (line, rest) = location.split_once(", ")?;
@@ -81,8 +81,8 @@ impl<'t> Location<'t> {
         Some((Self { file, line, column: column % MARK }, column >= MARK))
     }
 
-    /// With a column: an access and the computation of its address, which LLVM joins, differ in
-    /// their marks and are left with none.
+    /// Adds a missing column. LLVM joins an access with the computation of its address; as their
+    /// marks differ, the result has no column.
     fn completed(self, rest: &[&'t str]) -> Self {
         let next = rest.iter().find_map(|line| Self::of(line));
         match next {
@@ -101,8 +101,8 @@ impl<'t> Location<'t> {
     }
 }
 
-/// PTX without marks, its accesses to shared memory with the lines that they have for certain. Of
-/// other instructions without a line only those that begin a block say so.
+/// Removes the marks, and gives accesses to shared memory only lines that are certain. Other
+/// instructions without a line get a directive only at the beginning of a block.
 pub(super) fn with_true_lines(ptx: &str) -> String {
     let lines: Vec<&str> = ptx.lines().collect();
     let mut out = String::with_capacity(ptx.len());
@@ -118,20 +118,20 @@ pub(super) fn with_true_lines(ptx: &str) -> String {
     out
 }
 
-/// How far a text has been read.
+/// The state of a pass over the text.
 #[derive(Default)]
 struct State<'t> {
     /// The last directive, and whether it has a mark.
     directive: Option<(Location<'t>, bool)>,
-    /// Whether it was left out.
+    /// Whether that directive was omitted.
     is_left_out: bool,
-    /// The last one that was written.
+    /// The last directive written.
     written: Option<Location<'t>>,
     begins_block: bool,
 }
 
 impl<'t> State<'t> {
-    /// The text to write for a directive.
+    /// Returns the text to write for a directive.
     fn directive(&mut self, location: Location<'t>, is_marked: bool) -> Option<String> {
         let was_marked = self.directive.is_some_and(|(_, was_marked)| was_marked);
         let goes_back = self.is_left_out || was_marked != is_marked;
@@ -143,7 +143,7 @@ impl<'t> State<'t> {
         if self.is_left_out { None } else { Some(self.write(location)) }
     }
 
-    /// The text to write before a line that is no directive.
+    /// Returns the text to write before a line that is not a directive.
     fn instruction(&mut self, line: &str) -> Option<String> {
         if line.ends_with(':') && !line.starts_with("$L__tmp") {
             self.begins_block = true;
@@ -170,7 +170,7 @@ fn branches(line: &str) -> bool {
     line.split_whitespace().any(|word| word == "bra" || word.starts_with("bra."))
 }
 
-/// Whether threads access shared memory here by themselves.
+/// Whether the instruction is a direct access of threads to shared memory.
 fn is_access(line: &str) -> bool {
     let Some(opcode) = line.split_whitespace().find(|word| !word.starts_with('@')) else { return false };
     let plain = ["ld.", "st.", "ldmatrix.", "stmatrix."].iter().any(|start| opcode.starts_with(start));

@@ -1,9 +1,10 @@
-//! That instances fulfil the bounds of their kernel.
+//! Checks that instances satisfy the bounds of their kernel.
 //!
-//! The front end compiles instances, and looks at no bound. rustc does: the body is checked for
-//! whatever fulfils the bounds, those behind a generic and those of the `where` clause alike. What
-//! is left is that each instance does, so each is named once more, as a function that nobody calls.
-//! Its tokens are those of the attribute, where rustc then reports the argument that does not fit.
+//! The front end compiles instances and ignores bounds. rustc checks the body for all arguments
+//! that satisfy the bounds, both those of the generics and those of the `where` clause. It remains
+//! to check that each instance satisfies them. Each instance is therefore named once as a function
+//! that is never called. Its tokens have the spans of the attribute, where rustc then reports the
+//! argument that does not fit.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -11,11 +12,11 @@ use syn::{GenericParam, ItemFn};
 
 use crate::parse::InstanceAttr;
 
-/// Statements that rustc accepts only if every instance fulfils the bounds of `function`, whose
-/// name they stand in the scope of.
+/// Returns statements that rustc accepts only if every instance satisfies the bounds of `function`,
+/// whose name must be in scope.
 pub(super) fn fulfilled(function: &ItemFn, instances: &[InstanceAttr]) -> TokenStream {
     let params = &function.sig.generics.params;
-    // Arguments that are too many, or too few, have been reported.
+    // A wrong number of arguments has been reported already.
     let is_whole = |instance: &&InstanceAttr| instance.arguments.len() == params.len();
     let is_compiled = !params.iter().any(|param| matches!(param, GenericParam::Lifetime(_)));
     let named = instances.iter().filter(|_| is_compiled).filter(is_whole).map(|instance| {

@@ -1,22 +1,21 @@
-//! Proofs that methods mean what the front end took them for.
+//! Proofs that methods resolve to the ones that the front end resolved them to.
 //!
-//! rustc looks for a method step by step: one that takes the receiver's type, then `&` of it, then
-//! `&mut` of it, and so on with what it dereferences to. Within a step methods of the type itself
-//! come first, but no step makes up for an earlier one: where `flip` of the vocabulary takes
-//! `&mut self`, a `flip(self)` of any trait in scope is called in its place. (The Rust Reference,
-//! "Method call expressions".)
+//! rustc looks up a method step by step: first a method that takes the receiver by value, then one
+//! that takes `&` of it, then `&mut` of it, and so on for each type that it dereferences to. Within
+//! a step, inherent methods take precedence, but an earlier step always wins. If the built-in
+//! `flip` takes `&mut self`, a `flip(self)` of any trait in scope is called in its place. (The Rust
+//! Reference, "Method call expressions".)
 //!
-//! So for each step before the vocabulary's there is a call, never run, with a trait in scope that
-//! has the method at this step. If a trait of the user has it there too, rustc cannot choose
-//! (E0034), and says so at the name.
+//! For each step before that of the built-in, there is therefore a call, never run, with a trait in
+//! scope that has the method at this step. If a trait of the user has it there too, rustc reports
+//! an ambiguity (E0034) at the name.
 //!
 //! Two cases are different:
 //!
 //! * `min`, `max` and `clamp` of integers are methods of `Ord`, which is in scope unless a crate or
-//!   module does without the prelude (`#![no_implicit_prelude]`).
-//! * A value of a type generic has no methods but those of its bounds and of traits for all types,
-//!   while the front end sees the type that the generic stands for. So no such method may be there,
-//!   but that of `Ord`.
+//!   module opts out of the prelude (`#![no_implicit_prelude]`).
+//! * A value of a type generic has only the methods of its bounds and of blanket traits, while the
+//!   front end sees the type argument. There must be no such method, other than that of `Ord`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -27,12 +26,13 @@ use super::names::{examples, scalar_type, tile, vocabulary};
 use crate::parse::names::{By, Meaning, Method, WordUse};
 use crate::parse::words::{Generic, NumberWord, TypeWord, Word};
 
-/// What rustc accepts only if nothing takes the place of the method, which is called by `name`.
+/// Returns code that rustc accepts only if no other method takes precedence over the built-in,
+/// which is called by `name`.
 pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
     method.earlier_steps().into_iter().map(|(held, taken)| step(method, name, held, taken)).collect()
 }
 
-/// One step, of a value that is held in one way and taken in another.
+/// Returns the proof for one step, with this receiver expression and receiver parameter.
 fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
     let span = Span::call_site();
     let guard = format_ident!("{name}", span = span);
@@ -43,8 +43,8 @@ fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
     };
     let (unknown, known) = (unknown_generics(method), known_generics(method));
     let (lifetime, name) = (held.lifetime(), quote_spanned!(name.span()=> #name));
-    // A trait of the user may be implemented for some of the types only, so the generics are
-    // unknown until the method is found.
+    // A trait of the user may be implemented for some of the types only. The generics are therefore
+    // left open until the method is found.
     quote! {
         {
             trait TheKernelLanguage {
@@ -53,7 +53,7 @@ fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
             impl<T> TheKernelLanguage for #held T {
                 fn #guard(#taken self) {}
             }
-            // With it here, no constant around is taken for the pattern.
+            // With this import, no constant in scope is taken for the pattern.
             use ::tma_runtime::lang::names::any;
             let any: fn() -> #lifetime #ty #unknown = any;
             any().#name();
@@ -62,7 +62,7 @@ fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
     }
 }
 
-/// What rustc accepts only if `Ord` is in scope, of a method of it.
+/// Returns code that rustc accepts only if `Ord` is in scope, for a method of it.
 pub(super) fn ord_proof(name: &Ident) -> TokenStream {
     let guard = format_ident!("{name}", span = Span::call_site());
     let word = NumberWord::named(&name.to_string());
@@ -76,7 +76,7 @@ pub(super) fn ord_proof(name: &Ident) -> TokenStream {
             ::tma_runtime::lang::names::any::<::tma_runtime::lang::names::Integer>().#name(#(#any),*)
         );
     };
-    // `Ord` takes its values at an earlier step.
+    // `Ord` takes its receiver by value, at an earlier step.
     quote! {
         {
             trait TheKernelLanguage {
@@ -92,8 +92,8 @@ pub(super) fn ord_proof(name: &Ident) -> TokenStream {
     }
 }
 
-/// What rustc accepts only if no trait gives a value of a generic the methods that are called on
-/// it.
+/// Returns code that rustc accepts only if no trait provides the methods that are called on values
+/// of generic types.
 pub(super) fn of_generics(words: &[WordUse], generics: &Generics) -> TokenStream {
     let proofs: Vec<_> = words
         .iter()
@@ -120,7 +120,7 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
     let guard = format_ident!("{name}", span = Span::call_site());
     let units = vec![quote!(_: ()); arguments];
     let any = vec![quote!(::tma_runtime::lang::names::any()); arguments];
-    // With the bound `Ord` rustc takes its methods, or cannot choose.
+    // With the bound `Ord`, rustc either selects its methods or reports an ambiguity.
     let call = match NumberWord::named(&name.to_string()).is_some_and(NumberWord::is_of_ord) {
         true => quote_spanned! {name.span()=>
             ::tma_runtime::lang::names::ord_or_no_method(any, &any().#name(#(#any),*));
@@ -129,8 +129,8 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
             ::tma_runtime::lang::names::no_method(&any().#name(#(#any),*));
         },
     };
-    // What takes `&mut self` comes last: any other method of the name is found before it, or beside
-    // it.
+    // A method with `&mut self` comes last: any other method of this name is found before it, or is
+    // ambiguous with it.
     quote! {
         {
             use ::tma_runtime::lang::names::any;
@@ -151,7 +151,7 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
 }
 
 impl By {
-    /// The reference, as the type of a result is written.
+    /// Returns the reference, as written in a result type.
     fn lifetime(self) -> TokenStream {
         match self {
             Self::Value => TokenStream::new(),
@@ -171,12 +171,12 @@ impl ToTokens for By {
     }
 }
 
-/// As many `_` as the type has generics, those with a default too. rustc looks for methods of what
-/// a slot dereferences to as well, and so has to know that it is a tuple.
+/// Returns one `_` for each generic of the type, including those with defaults. rustc also looks
+/// for methods of the type that a slot dereferences to, so it must know that this is a tuple.
 fn unknown_generics(method: &Method) -> Option<TokenStream> {
     let unknown = method.of.generics().iter().map(|generic| {
         if *generic == Generic::Lifetime {
-            // Results of function pointers name theirs.
+            // The result of a function pointer needs a named lifetime.
             quote!('static)
         } else if *generic == Generic::Tiles && method.tiles > 0 {
             tuple(&quote!(_), method.tiles)
@@ -188,7 +188,7 @@ fn unknown_generics(method: &Method) -> Option<TokenStream> {
     (!unknown.is_empty()).then(|| quote!(<#(#unknown),*>))
 }
 
-/// Any generics that fit these.
+/// Returns arbitrary generic arguments that fit.
 fn known_generics(method: &Method) -> Option<TokenStream> {
     let span = Span::call_site();
     if method.tiles == 0 {

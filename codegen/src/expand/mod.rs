@@ -1,15 +1,15 @@
-//! What the attributes become.
+//! The expansion of the attributes.
 //!
-//! A kernel becomes a module of its name, with its launcher, and a function that nobody calls, with
-//! its body: there rustc checks it against the vocabulary, and editors complete and explain what is
-//! written in it.
+//! A kernel expands to a module of its name, which contains its launcher, and to a function with
+//! its body, which is never called: rustc checks the body against the built-ins, and editors
+//! provide completion and documentation in it.
 //!
 //! # Order
 //!
-//! The function comes first and all else after it; of a `#[tma_module]`, all items come first. To
-//! complete a word, rust-analyzer expands the item twice, as it is and with a marker at the cursor,
-//! and looks for the cursor at the same distance from the beginning in both. So what depends on the
-//! tokens of a body, such as an error, a hash or a number of bytes, stands behind every body.
+//! The function comes first and everything else after it. For a `#[tma_module]`, all items come
+//! first. To complete a name, rust-analyzer expands the item twice, unchanged and with a marker at
+//! the cursor, and expects the cursor at the same offset in both. Whatever depends on the tokens of
+//! a body, such as an error, a hash or a number of bytes, must therefore come after every body.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod bounds;
@@ -61,7 +61,7 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut parts = item::module(&module, &mut sink);
     parts.shared.further = further;
     if from.is_some() {
-        // The template's tokens are all at one place, where no line ends behind an operator.
+        // The template's tokens all have the same span, so no line ends after an operator.
         module.attrs.push(syn::parse_quote!(#[allow(clippy::possible_missing_comma)]));
     }
     if let Some((_, items)) = &mut module.content {
@@ -75,7 +75,7 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
                 use ::tma_runtime::prelude::*;
             ));
         }
-        // That rustc finds it by this path, too, and that it may be used.
+        // Has rustc check that the template exists at this path and is accessible.
         behind.extend(from.map(|(path, _)| quote!(#[allow(unused_imports)] use #path as _;)));
         items.push(Item::Verbatim(behind));
     }
@@ -84,17 +84,17 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#module #(#errors)*)
 }
 
-/// What was said of a module's imports.
+/// The errors reported for a module's imports so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Imports {
-    /// Nothing.
+    /// None.
     Unjudged,
-    /// That those of the vocabulary are missing. Once is enough: the expansion has them, so that
-    /// rustc does not miss them again.
+    /// Missing imports of built-ins. One error is enough: the expansion adds the imports, so that
+    /// rustc does not report them again.
     Missing,
 }
 
-/// What stands in the place of `item`; what a kernel becomes besides goes `behind` all items.
+/// Expands an item in place. The other items that a kernel expands to are appended to `behind`.
 fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
     let Item::Fn(mut function) = item else { return item };
     if let Some(kernel) = item::kernel(&function) {
@@ -117,7 +117,7 @@ fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: 
     Item::Fn(function)
 }
 
-/// Expands `#[tma_device] item` where no `#[tma_module]` is around it, which alone would see it.
+/// Expands `#[tma_device] item` outside of a `#[tma_module]`, which would have processed it.
 pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut sink = Sink::default();
     sink.error(Attribute::LoneDevice, Span::call_site().into());
@@ -126,12 +126,12 @@ pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
     out
 }
 
-/// A kernel outside of a `#[tma_module]`.
+/// Expands a kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
     let mut front = front(item, &ModuleItems::default(), Rules::ProtocolUnless(&ptx::is_there));
     let mut ptx = Ptx::of(&front);
     if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
-        // Where a module cannot stand, one more error would be about that.
+        // A module is not allowed here. Generating one would add another error.
         if let Mistake::Attribute(Attribute::Method { .. }) = error.mistake {
             return compile_error(&error);
         }
@@ -144,17 +144,17 @@ fn lone_kernel(item: &KernelItem) -> TokenStream {
     quote!(#body #rest)
 }
 
-/// What a kernel becomes. See [the order](self#order).
+/// The expansion of a kernel. See [the order](self#order).
 struct Parts {
     /// The function that is never called.
     body: TokenStream,
-    /// All else.
+    /// Everything else.
     rest: TokenStream,
 }
 
 fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) -> Parts {
     let Front { hash: _, instances, named, diagnostics, words } = front;
-    // Of warnings the build script tells: a macro of stable Rust has no way to.
+    // Warnings are reported by the build script, as a macro on stable Rust cannot.
     let errors = diagnostics.errors;
     let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
         let shared_bytes = match instance {
@@ -170,14 +170,14 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) ->
     let further = kernels.first().and_then(|kernel| further::arguments(kernel, further));
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
-    // Those that rustc has not decided yet hold for all that the kernel becomes.
+    // Conditions not yet evaluated by rustc apply to the whole expansion of the kernel.
     let conditions: TokenStream = function
         .attrs
         .iter()
         .filter(|attr| attr.path().is_ident("cfg"))
         .map(ToTokens::to_token_stream)
         .collect();
-    // What was said of imports need not be said of each word.
+    // After an error about imports, errors about single names are suppressed.
     let imported = !errors.iter().any(|error| error.mistake.is_of_imports());
     let body = imported.then(|| never_called(function, &words, &bounds::fulfilled(function, &named)));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
@@ -199,7 +199,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) ->
     Parts { body, rest }
 }
 
-/// What all named instances are, for programs that choose among them at run time.
+/// Generates the list of all named instances, for programs that select one at run time.
 fn all_instances(instances: &[Instance]) -> TokenStream {
     let names = instances.iter().filter_map(|instance| instance.kernel().instance.as_ref());
     let specs: Vec<_> = names.map(|name| format_ident!("{name}")).map(|name| quote!(#name::SPEC)).collect();
@@ -213,7 +213,7 @@ fn all_instances(instances: &[Instance]) -> TokenStream {
     }
 }
 
-/// A launcher stands in the kernel's module, that of an instance in a module of its own within.
+/// Places a launcher in the kernel's module, or for an instance in a module of its own within.
 fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     match &kernel.instance {
         None => launcher,
@@ -225,9 +225,9 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
     }
 }
 
-/// The body as rustc sees it, and `behind` it what is said of the function. The spans are the
-/// user's, so whatever rustc says of it stands in the right place. Words of the vocabulary mean it,
-/// whatever lies around: where they do not, [`names::proofs`] is the one to fail.
+/// Generates the body for rustc, followed by `behind`. The spans are the user's, so rustc's errors
+/// appear at the right position. Names of built-ins always resolve to them here. Where they would
+/// not, [`names::proofs`] is the code that fails.
 fn never_called(function: &ItemFn, words: &[WordUse], behind: &TokenStream) -> TokenStream {
     let imports = names::imports(words);
     let mut function = function.clone();
@@ -245,8 +245,8 @@ fn never_called(function: &ItemFn, words: &[WordUse], behind: &TokenStream) -> T
     }
 }
 
-/// What is no mistake in code for a device: kernels have many parameters, types that say all of a
-/// tile, and none of the methods that these lints advise.
+/// Returns the lints to allow in code for a device: kernels have many parameters and long tile
+/// types, and lack the methods that these lints suggest.
 fn allowed() -> Vec<syn::Attribute> {
     syn::parse_quote! {
         #[allow(dead_code)]
@@ -261,7 +261,7 @@ fn allowed() -> Vec<syn::Attribute> {
     }
 }
 
-/// An error that rustc shows from the first to the last token it is about.
+/// Generates an error that rustc shows at the whole range of tokens it concerns.
 fn compile_error(error: &Diagnostic) -> TokenStream {
     let text = error.text();
     let (first, last) = (error.span.first(), error.span.last());

@@ -1,12 +1,13 @@
-//! Proofs that names mean what the front end took them for.
+//! Proofs that names resolve to the built-ins that the front end resolved them to.
 //!
-//! The front end sees one item; imports, macros and what lies around it are known to rustc alone.
-//! So for each word of the vocabulary that a kernel uses there is a line, never run, that rustc
-//! accepts only if the name there is the vocabulary's: a function has a type of its own, and so
-//! `function(lang::min::<u32>, min)` needs both to be one function. Types are compared as types,
-//! constants by their values, and a macro is imported once more by a glob, which rustc refuses as
-//! ambiguous (E0659) unless both are one macro. Methods have [proofs of their own](methods). All
-//! tokens of a proof have the span of the name: rustc reports it there.
+//! The front end sees one item. Only rustc knows the imports, macros and items around it. For each
+//! built-in that a kernel uses, there is therefore a line, never run, that rustc accepts only if
+//! the name there refers to the built-in. Each function has a unique type, so
+//! `function(lang::min::<u32>, min)` requires that both are the same function. Types are compared
+//! as types, and constants by their values. A macro is imported again by a glob, which rustc
+//! rejects as ambiguous (E0659) unless both are the same macro. Methods have [proofs of their
+//! own](methods). All tokens of a proof have the span of the name, so rustc reports the error
+//! there.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -20,8 +21,8 @@ use crate::ir::Scalar;
 use crate::parse::names::{Meaning, WordUse};
 use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
 
-/// The words of the vocabulary, for the block in which the body stands: there they mean nothing
-/// else.
+/// Imports the built-ins in the block that contains the body, where their names then have no other
+/// meaning.
 pub(super) fn imports(words: &[WordUse]) -> TokenStream {
     let (mut lang, mut primitive, mut traits) = (vec![], vec![], vec![]);
     for word in words {
@@ -29,7 +30,7 @@ pub(super) fn imports(words: &[WordUse]) -> TokenStream {
             Meaning::Function(_) | Meaning::Type(_) => lang.extend(word.path.get_ident()),
             Meaning::Scalar(scalar) if scalar.is_of_library() => lang.extend(word.path.get_ident()),
             Meaning::Scalar(_) => primitive.extend(word.path.get_ident()),
-            // Beside a trait of the user that takes integers alike, rustc cannot choose.
+            // If a trait of the user also takes integers by value, rustc reports an ambiguity.
             Meaning::OrdMethod => traits = vec![quote!(Ord as _)],
             Meaning::Constant(..)
             | Meaning::Conversion(..)
@@ -47,7 +48,8 @@ pub(super) fn imports(words: &[WordUse]) -> TokenStream {
     }
 }
 
-/// What rustc accepts only if every word is the vocabulary's where the kernel stands.
+/// Returns code that rustc accepts only if every name refers to the built-in at the position of the
+/// kernel.
 pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStream> {
     if words.is_empty() {
         return None;
@@ -65,7 +67,7 @@ pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStre
         #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {
             fn names() {
-                // What is never reached, rustc type-checks and then drops.
+                // rustc type-checks unreachable code, and then removes it.
                 return;
                 #(#lines)*
                 #(#macros)*
@@ -104,19 +106,19 @@ fn proof(word: &WordUse) -> TokenStream {
             path.get_ident().map(|name| methods::proof(method, name)).unwrap_or_default()
         }
         Meaning::OrdMethod => path.get_ident().map(methods::ord_proof).unwrap_or_default(),
-        // In functions of their own.
+        // These have functions of their own.
         Meaning::Macro(_) | Meaning::MethodOfGeneric(..) => TokenStream::new(),
     }
 }
 
-/// `u32::MAX` may be a constant of a module `u32`: it must have the type and the value, bit for
-/// bit, of the vocabulary's.
+/// Proves that `u32::MAX` is not, for example, a constant of a module `u32`: it must have the type
+/// and, bit for bit, the value of the built-in.
 fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -> TokenStream {
     let bits = scalar.is_float().then(|| quote_spanned!(span=> .to_bits()));
     let shown = path.to_token_stream().to_string().replace(' ', "");
     let message = Diagnostic::new(Name::OtherConstant { path: shown }, span.into()).text();
     let name = format_ident!("{}", word.name());
-    // `BITS` is a `u32`, whatever it is of.
+    // `BITS` is a `u32` for all types.
     let owner = scalar_type(scalar, span);
     let ty = if word == ConstantWord::Bits { scalar_type(Scalar::U32, span) } else { owner.clone() };
     quote_spanned! {span=>
@@ -127,7 +129,7 @@ fn constant_proof(scalar: Scalar, word: ConstantWord, path: &Path, span: Span) -
     }
 }
 
-/// A block in which both the name as it stands and the vocabulary's are in scope.
+/// Generates a block in which both the name in the kernel's scope and the built-in are in scope.
 fn macro_proof(word: &WordUse, called: MacroWord) -> TokenStream {
     let Some(last) = word.path.segments.last() else { return TokenStream::new() };
     let (span, name) = (last.ident.span(), &last.ident);
@@ -153,13 +155,13 @@ fn span_of(path: &Path) -> Span {
     path.segments.last().map_or_else(Span::call_site, |last| last.ident.span())
 }
 
-/// The word itself.
+/// Returns the path of the built-in itself.
 pub(super) fn vocabulary(name: &str, span: Span) -> TokenStream {
     let name = format_ident!("{name}", span = span);
     quote_spanned!(span=> ::tma_runtime::lang::#name)
 }
 
-/// A scalar by a name that nothing hides.
+/// Returns a scalar by a name that cannot be hidden.
 pub(super) fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
     let name = format_ident!("{}", scalar.name(), span = span);
     match scalar.is_of_library() {
@@ -168,8 +170,8 @@ pub(super) fn scalar_type(scalar: Scalar, span: Span) -> TokenStream {
     }
 }
 
-/// Any generic arguments that fit, between angle brackets: rustc gives the other side the same.
-/// Those with a default are left out.
+/// Returns arbitrary generic arguments that fit, in angle brackets. rustc infers the same for the
+/// other side. Arguments with defaults are omitted.
 pub(super) fn examples(generics: &[Generic], span: Span) -> Option<TokenStream> {
     let examples = generics.iter().filter(|generic| !generic.has_default());
     let examples: Vec<_> = examples.map(|&generic| example(generic, span)).collect();
@@ -203,7 +205,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
     }
 }
 
-/// The type of any tile.
+/// Returns the type of an arbitrary tile.
 pub(super) fn tile(span: Span) -> TokenStream {
     quote_spanned!(span=> ::tma_runtime::lang::names::AnyTile)
 }

@@ -1,4 +1,4 @@
-//! The kernel's PTX in the macro's output, or why there is none.
+//! The kernel's PTX in the macro's output, or the error that explains its absence.
 
 use std::path::{Path, PathBuf};
 
@@ -15,16 +15,16 @@ use crate::{abi, hash, library, note};
 
 /// The PTX of a kernel's instances.
 pub(super) struct Ptx {
-    /// That of each, or an empty text.
+    /// The PTX of each instance, or an empty string.
     pub(super) texts: Vec<TokenStream>,
-    /// Why there is none of a kernel that broke no rule.
+    /// The error if a correct kernel has no PTX.
     pub(super) missing: Option<Diagnostic>,
-    /// Whether there is that of every instance.
+    /// Whether every instance has PTX.
     pub(super) is_whole: bool,
 }
 
 impl Ptx {
-    /// Looks for it where the build script puts it.
+    /// Looks for the files that the build script writes.
     pub(super) fn of(front: &Front) -> Self {
         let mut ptx = Self { texts: vec![], missing: None, is_whole: true };
         for instance in &front.instances {
@@ -46,22 +46,22 @@ impl Ptx {
     }
 }
 
-/// Whether the build script has compiled this kernel: then it has judged its protocol as well.
+/// Whether the build script has compiled this kernel, and thus checked its protocol.
 pub(super) fn is_there(kernel: &Kernel, hash: u64) -> bool {
     out_dir().is_some_and(|out_dir| file(&out_dir, kernel, hash).is_file())
 }
 
-/// Where a build script of ours has written.
+/// Returns `OUT_DIR`, if a build script that calls this crate has run.
 fn out_dir() -> Option<PathBuf> {
     std::env::var_os("OUT_DIR").map(PathBuf::from).filter(|out_dir| note::is_read(out_dir))
 }
 
-/// The file with the PTX of a kernel.
+/// Returns the file with the PTX of a kernel.
 fn file(out_dir: &Path, kernel: &Kernel, hash: u64) -> PathBuf {
     out_dir.join(abi::ptx_file(kernel, hash))
 }
 
-/// `include_str!` of the kernel's PTX.
+/// Generates an `include_str!` of the kernel's PTX.
 fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
     let Some(out_dir) = out_dir() else {
         return Err(Build::NoScript { kernel: kernel.path() });
@@ -83,22 +83,22 @@ fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
     Err(Build::NotSeen { kernel: kernel.path(), file: source })
 }
 
-/// Whether an editor expands the macro. What it shows is being typed, and no build script has seen
-/// it: that is no mistake, and rustc reports what is.
+/// Whether an editor expands the macro. The code is still being typed and no build script has seen
+/// it, so missing PTX is not an error. rustc reports actual errors.
 fn is_editor() -> bool {
     let program = std::env::current_exe().unwrap_or_default();
-    // `rust-analyzer-proc-macro-srv` of the toolchain, or rust-analyzer itself.
+    // Either `rust-analyzer-proc-macro-srv` of the toolchain, or rust-analyzer itself.
     program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rust-analyzer"))
 }
 
-/// Looks for the kernel as the build script does: in the text of its file.
+/// Looks for the kernel in the text of its file, as the build script does.
 fn source_file(source: &Path, hash: u64, package: &Path) -> SourceFile {
     let text = std::fs::read_to_string(source).unwrap_or_default();
     let kernels = kernels_in(&text, &library::left);
     if !kernels.iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
         return SourceFile::Unknown;
     }
-    // Both may be written through links, and rustc's paths are relative to the workspace.
+    // Both paths may contain links, and rustc's paths are relative to the workspace.
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let within = canonical(source).strip_prefix(canonical(package)).map(Path::to_owned);
     match within {

@@ -1,4 +1,4 @@
-//! The arguments of a kernel that its template does not have, for a launch by a function that knows
+//! The arguments of a kernel beyond those of its template, for a launch by a function that knows
 //! only the template's.
 
 use proc_macro2::{Ident, TokenStream};
@@ -7,8 +7,9 @@ use quote::{format_ident, quote};
 use super::launcher::{element, host_type};
 use crate::ir::{Kernel, Param, ParamKind};
 
-/// A function that makes the arguments of the parameters in `names`, in the kernel's order. Nothing
-/// if the kernel has none of them, or one that only its own launcher can make.
+/// Generates a function that creates the arguments for the parameters in `names`, in the kernel's
+/// order. Generates nothing if the kernel has none of them, or if one can only be created by the
+/// kernel's own launcher.
 pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream> {
     let params: Vec<&Param> = kernel.params.iter().filter(|param| names.contains(&param.name)).collect();
     if params.is_empty() {
@@ -29,7 +30,7 @@ pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream
     })
 }
 
-/// A parameter of the function, and the argument that it becomes.
+/// Returns a parameter of the function, and the argument created from it.
 fn argument(param: &Param) -> Option<(TokenStream, TokenStream)> {
     let launch = quote!(::tma_runtime::launch);
     let name: Ident = format_ident!("{}", param.name);

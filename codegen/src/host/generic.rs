@@ -1,10 +1,10 @@
-//! What the instances of a generic kernel have in common: a launcher that chooses among them by the
-//! kernel's own generics.
+//! Host code shared by the instances of a generic kernel: a launcher that selects the instance by
+//! the kernel's own generics.
 //!
-//! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled`
-//! for those that the attribute names. `launch::<T, N>` asks for it, and a generic function of the
-//! host does so in its `where` clause. The kernel's own bounds are not repeated here: what is
-//! compiled fulfils them, which `expand/bounds.rs` has rustc check.
+//! The kernel's module gets a type `Instance` with the kernel's generics, and a trait `Compiled`,
+//! implemented for the instances in the attribute. `launch::<T, N>` requires the trait, as does a
+//! generic host function in its `where` clause. The kernel's own bounds are not repeated here:
+//! compiled instances satisfy them, which `expand/bounds.rs` has rustc check.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ use super::launcher::{
 };
 use crate::ir::{Argument, Const, Kernel, Param, Scalar, TileType, Type};
 
-/// The items for all of `kernels`, the instances of `function`. Nothing if it has none, or if a
-/// generic stands for something else than an element, a swizzle or a number, which a kernel can do
-/// little with.
+/// Generates the items for all of `kernels`, the instances of `function`. Generates nothing if
+/// there are none, or if a generic stands for anything but an element type, a swizzle or a number,
+/// which is of little use in kernels.
 pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
     let Some(first) = kernels.first() else { return TokenStream::new() };
     let arguments: Option<Vec<_>> = kernels.iter().map(|kernel| arguments(kernel)).collect();
@@ -40,7 +40,7 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
         .collect();
     let some = some_of(&listed);
     let listed = listed.join(", ");
-    // Of two instances that differ in name only, the first is meant.
+    // If two instances differ only in name, the first one is selected.
     let mut known = HashSet::new();
     let distinct = kernels.iter().zip(&arguments).filter(|(_, arguments)| known.insert(shown(arguments)));
     let impls: Vec<_> = distinct.map(|(kernel, arguments)| implementation(kernel, arguments)).collect();
@@ -71,7 +71,7 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
         #[allow(private_bounds)]
         #[diagnostic::on_unimplemented(message = #message, label = "no such instance", note = #note, note = #generic_note)]
         pub trait Compiled: Sealed {
-            /// What a launch of the instance must know.
+            /// The specification that launches of the instance need.
             const SPEC: &'static ::tma_runtime::launch::KernelSpec;
             #(#declarations)*
         }
@@ -82,7 +82,8 @@ pub(crate) fn launcher(function: &ItemFn, kernels: &[&Kernel]) -> TokenStream {
     }
 }
 
-/// As many as one reads in an error of rustc's; a product may have made hundreds.
+/// Returns as many names as are readable in an error of rustc. A product may have generated
+/// hundreds.
 fn some_of(listed: &[String]) -> String {
     const SHOWN: usize = 8;
     match listed.len().checked_sub(SHOWN) {
@@ -91,18 +92,18 @@ fn some_of(listed: &[String]) -> String {
     }
 }
 
-/// The generics of a kernel, as its host sees them.
+/// The generics of a kernel, as seen by the host.
 struct Generics {
     names: Vec<Ident>,
-    /// Those that are types.
+    /// The type generics.
     types: Vec<Ident>,
-    /// `T`, `const N: u32`.
+    /// The declarations: `T`, `const N: u32`.
     declared: Vec<TokenStream>,
-    /// The same, with the bounds that a launch needs.
+    /// The declarations with the bounds that a launch needs.
     bounded: Vec<TokenStream>,
     /// The identifiers in each parameter's type.
     mentioned: Vec<HashSet<String>>,
-    /// Which of `names` stand for an element in every instance.
+    /// The generics that are an element type in every instance, with these types.
     elements: Vec<(String, Vec<Scalar>)>,
 }
 
@@ -148,9 +149,9 @@ impl Generics {
         (!generics.names.is_empty()).then_some(generics)
     }
 
-    /// The instance with these generics.
+    /// Returns the type of the instance with these generics.
     fn instance(&self) -> TokenStream {
-        // In braces a constant is one also where it has the name of a crate.
+        // In braces, a name is a constant even if it is that of a crate.
         let arguments = self.names.iter().map(|name| match self.types.contains(name) {
             true => quote!(#name),
             false => quote!({ #name }),
@@ -158,8 +159,8 @@ impl Generics {
         quote!(self::Instance<#(#arguments),*>)
     }
 
-    /// A parameter of the launcher's own. As a pattern the name of a generic constant would be
-    /// that.
+    /// Returns a name for an additional parameter of the launcher. The name of a const generic
+    /// would be a pattern that matches the constant.
     fn parameter(&self, name: &str) -> Ident {
         let mut name = name.to_owned();
         while self.names.iter().any(|generic| *generic == name) {
@@ -168,7 +169,7 @@ impl Generics {
         Ident::new(&name, Span::mixed_site())
     }
 
-    /// The launcher; nothing if the instances' parameters are not of one form.
+    /// Generates the launcher, unless the instances' parameters differ in form.
     fn launch(&self, kernels: &[&Kernel]) -> Option<TokenStream> {
         let first = kernels.first()?;
         if kernels.iter().any(|kernel| kernel.params.len() != first.params.len()) {
@@ -182,7 +183,7 @@ impl Generics {
             if all.iter().any(|other| form(other) != form(param)) {
                 return None;
             }
-            // One that some instance writes is written.
+            // A parameter is written if any instance writes it.
             let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
             params.push(host_param(&param, name, &element));
             args.push(host_arg(&param, name));
@@ -211,9 +212,9 @@ impl Generics {
         })
     }
 
-    /// What a tensor of parameter `i` has as its elements: the generic that its type is written
-    /// with, if that is what it is in every instance; a type that all of them have; or nothing to
-    /// say.
+    /// Returns the element type of parameter `i`: the generic in its declared type, if that is the
+    /// element type in every instance, or a type that all instances share. The tokens are empty for
+    /// a parameter without elements. Returns `None` if the instances differ.
     fn element(&self, i: usize, params: &[&Param]) -> Option<TokenStream> {
         let Some(found) = params.iter().map(|param| element(param)).collect::<Option<Vec<_>>>() else {
             return Some(TokenStream::new());
@@ -231,7 +232,7 @@ impl Generics {
         }
     }
 
-    /// The grid of one of the maps.
+    /// Generates the function for the grid of one of the maps.
     fn tiles(&self, path: &str, param: &Param) -> TokenStream {
         let (declared, instance) = (&self.declared, self.instance());
         let (doc, name) = (tiles_doc(path, param), tiles_of(param));
@@ -248,7 +249,7 @@ impl Generics {
     }
 }
 
-/// An instance is compiled: it names its own module's items.
+/// Generates the impl that marks an instance as compiled, and refers to the items of its module.
 fn implementation(kernel: &Kernel, arguments: &[TokenStream]) -> TokenStream {
     let module = kernel.instance.as_ref().map(|name| format_ident!("{name}"));
     let tiles = kernel.params.iter().filter(|param| is_tiled(param)).map(|param| {
@@ -270,7 +271,7 @@ fn tiles_signature(param: &Param, generics: &TokenStream) -> TokenStream {
     quote!(fn #name #generics(shape: [::core::primitive::usize; #rank]) -> ::tma_runtime::launch::Grid)
 }
 
-/// What an instance's generics stand for, by paths that mean the same everywhere.
+/// Returns the arguments of an instance's generics, as paths that resolve anywhere.
 fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     kernel.instance.as_ref()?;
     let tokens = kernel.arguments.iter().map(|argument| match argument {
@@ -290,13 +291,13 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     tokens.collect()
 }
 
-/// The form of a parameter on the host, but for its element: which variant, and of how many
-/// dimensions.
+/// Returns the form of a parameter on the host, without its element type: the variant and the
+/// number of dimensions.
 fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>) {
     (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank))
 }
 
-/// The last name of a path, or a number, as users write it.
+/// Formats the last name of a path, or a number, the way users write it.
 fn short(tokens: TokenStream) -> String {
     let text = tokens.to_string();
     text.rsplit("::").next().unwrap_or_default().replace(' ', "")

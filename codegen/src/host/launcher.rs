@@ -6,10 +6,10 @@ use quote::{format_ident, quote};
 use super::spec::kernel_spec;
 use crate::ir::{Kernel, Param, ParamKind, Scalar, Type};
 
-/// `SPEC`, `launch` and the grids of its maps, to be put into the kernel's module.
+/// Generates `SPEC`, `launch` and the functions for grids of its maps, for the kernel's module.
 pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let spec = kernel_spec(kernel, shared_bytes, ptx);
-    // Of this span they are other names than the user's, whatever those are.
+    // The hygiene of this span makes them distinct from any name of the user.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
     let names = host_names(&kernel.params);
     let params = kernel.params.iter().zip(&names).map(|(param, name)| {
@@ -39,8 +39,8 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     }
 }
 
-/// The parameters' names. As a pattern `SPEC` would be the constant beside the launcher: that one
-/// alone has another.
+/// Returns the parameters' names. In a pattern, `SPEC` would refer to the constant next to the
+/// launcher, so this one name is changed.
 pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
     let taken = |name: &str| params.iter().any(|param| param.name == name);
     let mut instead = "spec".to_owned();
@@ -51,7 +51,7 @@ pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
     params.iter().map(|param| format_ident!("{}", name(param))).collect()
 }
 
-/// What is said of a kernel's `launch`.
+/// Returns the documentation of a kernel's `launch`.
 pub(super) fn launch_doc(path: &str) -> String {
     format!(
         "Queues `{path}` on a device's default stream or on a stream, over a grid of blocks.\n\n\
@@ -62,7 +62,7 @@ pub(super) fn launch_doc(path: &str) -> String {
     )
 }
 
-/// The grid that has a block for each tile of a map's tensor.
+/// Generates the function for the grid with one block per tile of a map's tensor.
 fn tiles(path: &str, param: &Param) -> TokenStream {
     let (name, doc) = (tiles_of(param), tiles_doc(path, param));
     let extents = param.ty.moved().map(|tile| &tile.extents[..]).unwrap_or_default();
@@ -75,17 +75,17 @@ fn tiles(path: &str, param: &Param) -> TokenStream {
     }
 }
 
-/// Whether a parameter is a map whose tensor a grid of tiles covers.
+/// Whether a parameter is a map whose tensor is covered by a grid of tiles.
 pub(super) fn is_tiled(param: &Param) -> bool {
     matches!(param.ty, Type::TensorMap(_))
 }
 
-/// The name of a map's grid.
+/// Returns the name of the function for a map's grid.
 pub(super) fn tiles_of(param: &Param) -> Ident {
     format_ident!("tiles_of_{}", param.name.trim_start_matches("r#"))
 }
 
-/// What is said of it.
+/// Returns the documentation of that function.
 pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
     let name = &param.name;
     format!(
@@ -94,7 +94,7 @@ pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
     )
 }
 
-/// The type of a parameter's elements, or of the number that it is.
+/// Returns the element type of a parameter, or the type of a scalar.
 pub(super) fn element(param: &Param) -> Option<Scalar> {
     match param.kind() {
         Some(ParamKind::Tiles(tile) | ParamKind::Columns(tile, _)) => Some(tile.element),
@@ -104,8 +104,8 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
     }
 }
 
-/// A parameter of `launch`, whose elements have the type `element`. A tensor that the kernel writes
-/// is borrowed mutably from its argument, so the parameter is `mut`.
+/// Generates a parameter of `launch` with the element type `element`. A tensor that the kernel
+/// writes is borrowed mutably from its argument, so the parameter is `mut`.
 pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
     let pattern = if param.written { quote!(mut #name) } else { quote!(#name) };
     let map = |rank: usize| {
@@ -134,7 +134,7 @@ pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
                     #launch::Arg::map(#launch::#kind::view(&#name)).with(#launch::#kind::options(&#name))
                 );
             }
-            // Of this span it is another name than that of any parameter.
+            // The hygiene of this span makes it distinct from any parameter.
             let options = Ident::new("options", Span::mixed_site());
             quote!({
                 let #options = #launch::#kind::options(&#name);
@@ -150,7 +150,7 @@ pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
     }
 }
 
-/// `&mut` is asked for exactly what the kernel writes.
+/// Requires `&mut` exactly for tensors that the kernel writes.
 fn map_trait(param: &Param) -> Ident {
     let columns = matches!(param.ty, Type::Im2colMap(..));
     format_ident!(

@@ -1,6 +1,5 @@
-//! The host's side of a kernel: its [`spec`](mod@spec), its typed [`launcher`], for all
-//! instances of one the [`generic`] one, and [`further`] arguments of kernels that were made from
-//! others.
+//! Host code of a kernel: its [`spec`](mod@spec), its typed [`launcher`], a [`generic`] launcher
+//! for all instances, and [`further`] arguments of kernels made from templates.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

@@ -1,4 +1,4 @@
-//! `KernelSpec`: what the runtime must know to launch a kernel.
+//! `KernelSpec`: the description of a kernel for the runtime.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -10,13 +10,13 @@ use crate::ir::{
 };
 use crate::limits;
 
-/// The tokens of a `KernelSpec`. `ptx` is an expression of type `&'static str`: what `lower` made
-/// of this kernel, or nothing.
+/// Generates a `KernelSpec`. `ptx` is an expression of type `&'static str`: the PTX of this kernel,
+/// or an empty string.
 ///
-/// The promise that is given with it is kept by the compiler. Kernels have no pointers; an access
-/// to a `Global` traps out of bounds, copies by a tensor map stay within the tensor, and `written`
-/// is set by whatever writes, in `parse/method`. Where a kernel points a map of its own at a
-/// tensor, the extents are the kernel's to keep (`SharedMap`).
+/// The safety contract of `from_parts` is upheld by the compiler. Kernels have no pointers. An
+/// access to a `Global` traps out of bounds, copies by a tensor map stay within the tensor, and
+/// `written` is set by every write, in `parse/method`. If a kernel modifies a map itself, the
+/// kernel is responsible for its extents (`SharedMap`).
 pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
     let name = kernel.path();
     let entry = abi::entry(kernel);
@@ -30,8 +30,7 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
     let cooperative = has(|kind| matches!(kind, StmtKind::SyncGrid { .. }));
     let dependency_wait = has(|kind| matches!(kind, StmtKind::GridDependency(GridDependency::Wait)));
     let params = kernel.params.iter().map(param_spec);
-    // No span of the user's is at `unsafe`, so that a crate may `forbid(unsafe_code)` and have
-    // kernels.
+    // `unsafe` has no span of the user, so a crate with kernels may `forbid(unsafe_code)`.
     quote! {
         unsafe {
             ::tma_runtime::launch::KernelSpec::from_parts(::tma_runtime::launch::KernelParts {
@@ -73,7 +72,7 @@ fn param_spec(param: &Param) -> TokenStream {
             let map = map_spec(tile, &quote!(Im2col { rank: #rank }), param.written);
             quote!(::tma_runtime::spec::ParamKind::Map(#map))
         }
-        // Its words, of which a map has 16.
+        // The 64-bit words of the maps, 16 for each map.
         Some(ParamKind::Maps(_)) => {
             let (element, alignment) = (element(Scalar::U64), abi::alignment(param));
             quote! {

@@ -2,18 +2,18 @@
 
 use super::{AtomicOp, Expr, LocalId, MemoryScope, Order, ParamId};
 
-/// A strong access to an element; traps out of bounds. Source: PTX ISA, "ld", "st", "atom", "red".
+/// A strong access to an element. Traps out of bounds. Source: PTX ISA, "ld", "st", "atom", "red".
 #[derive(Clone, Debug)]
 pub struct Atomic {
-    /// The memory that it is of.
+    /// The memory that is accessed.
     pub place: AtomicPlace,
-    /// The element; of a vector, the first.
+    /// The index of the element, or of the first one of a vector.
     pub index: Expr,
-    /// The operation on it.
+    /// The operation.
     pub access: AtomicAccess,
-    /// How it orders the thread's other accesses.
+    /// The memory order, relative to the thread's other accesses.
     pub order: Order,
-    /// Between whom.
+    /// The scope of that order.
     pub scope: MemoryScope,
 }
 
@@ -34,16 +34,18 @@ pub enum AtomicAccess {
     Load { dest: LocalId },
     /// `element = value`.
     Store { value: Expr },
-    /// `dest = element` and `element = op(dest, value)`, at once.
+    /// `dest = element` and `element = op(dest, value)`, atomically.
     Update { dest: LocalId, op: AtomicOp, value: Expr },
-    /// `dest = element` and `element = new` if the bits of `dest` are those of `current`, at once.
+    /// `dest = element`, then `element = new` if the bits of `dest` equal those of `current`,
+    /// atomically.
     CompareExchange { dest: LocalId, current: Expr, new: Expr },
-    /// Adds the elements of `value`, an array, to as many in global memory, each at once.
+    /// Adds the elements of `value`, an array, to as many consecutive elements in global memory.
+    /// Each addition is atomic by itself.
     AddVector { value: Expr },
 }
 
 impl Atomic {
-    /// The local that gets what was there.
+    /// Returns the local that receives the previous value.
     pub fn dest(&self) -> Option<LocalId> {
         match self.access {
             AtomicAccess::Load { dest }
@@ -53,7 +55,7 @@ impl Atomic {
         }
     }
 
-    /// Whether it writes.
+    /// Whether it may write to memory.
     pub fn writes(&self) -> bool {
         match self.access {
             AtomicAccess::Load { .. } => false,
@@ -64,7 +66,7 @@ impl Atomic {
         }
     }
 
-    /// The shared array that it is of.
+    /// Returns the shared array that it accesses, if any.
     pub fn shared(&self) -> Option<&Expr> {
         if let AtomicPlace::Shared(array) = &self.place { Some(array) } else { None }
     }

@@ -1,56 +1,57 @@
-//! Values of several parts, which `parse` takes apart: nothing of a finished kernel is one.
+//! Values of several parts. `parse` splits them: a finished kernel contains none.
 
 use std::fmt;
 
 use super::{AccumulatorType, FragmentType, OperandType, Scalar, TileType, Type};
 
-/// What a compound value is. Its parts are the operands of an
+/// The type of a compound value. Its parts are the operands of an
 /// [`ExprKind::Compound`](super::ExprKind::Compound).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Compound {
-    /// A phase of a barrier: its parity.
+    /// A phase of a barrier. Parts: the parity.
     Phase,
-    /// The tiles and barriers of a pipeline: `Stages` of each tile, of the full and of the empty
+    /// A pipeline. Parts: the `Stages` of each tile, of the full barriers and of the empty
     /// barriers.
     Pipeline(Ring),
-    /// The next stage to fill: the pipeline's parts, the stage's number, and the parity of its
+    /// The next stage to fill. Parts: those of the pipeline, the stage index, and the parity of its
     /// empty barrier.
     Producer(Ring),
-    /// The next stage to read: the pipeline's parts, the stage's number, and the parity of its full
-    /// barrier.
+    /// The next stage to read. Parts: those of the pipeline, the stage index, and the parity of its
+    /// full barrier.
     Consumer(Ring),
-    /// A stage that is empty: the pipeline's parts, and its number.
+    /// A stage that is empty. Parts: those of the pipeline, and the stage index.
     EmptySlot(Vec<TileType>),
-    /// A stage whose bytes are announced: the pipeline's parts, and its number.
+    /// A stage whose bytes have been announced. Parts: those of the pipeline, and the stage index.
     LoadingSlot(Vec<TileType>),
-    /// A stage that may be read: the pipeline's parts, and its number.
+    /// A stage that may be read. Parts: those of the pipeline, and the stage index.
     FullSlot(Vec<TileType>),
-    /// A tile as an operand of a multiplication, transposed or negated: the tile.
+    /// A tile as a transposed or negated operand of a multiplication. Parts: the tile.
     Operand(OperandType),
-    /// A fragment as a left operand of twice as many columns, half of which are there: the
-    /// fragment, and the metadata that tells which.
+    /// A fragment as a sparse left operand, with twice as many columns of which half are stored.
+    /// Parts: the fragment, and the metadata that selects the columns.
     SparseFragment(FragmentType),
-    /// Some columns of an accumulator, as one of so many columns: the accumulator, and the first
-    /// column.
+    /// Some columns of an accumulator, as an accumulator of that many columns. Parts: the
+    /// accumulator, and the first column.
     Columns(AccumulatorType),
-    /// Rows of a slice of such elements: the slice, the first element, rows, columns, and the
-    /// elements from one row to the next.
+    /// A matrix in a slice of such elements. Parts: the slice, the first element, rows, columns,
+    /// and the distance between rows in elements.
     Matrix(Scalar),
-    /// A multiplication under way: the accumulator, and the parts of what it keeps.
+    /// A multiplication in flight. Parts: the accumulator, and the parts of the value that is kept
+    /// until the multiplication completes.
     Flight(AccumulatorType, Box<Type>),
 }
 
-/// The stages of a pipeline.
+/// The shape of a pipeline's ring of stages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ring {
-    /// What each stage holds.
+    /// The tiles of each stage.
     pub tiles: Vec<TileType>,
-    /// How many stages there are.
+    /// The number of stages.
     pub stages: u32,
 }
 
 impl Compound {
-    /// The tiles that a slot has as fields: `slot.0`.
+    /// Returns the tiles that a slot has as fields: `slot.0`.
     pub fn fields(&self) -> &[TileType] {
         match self {
             Self::LoadingSlot(tiles) | Self::FullSlot(tiles) => tiles,
@@ -97,7 +98,7 @@ impl fmt::Display for Ring {
     }
 }
 
-/// Types as a tuple is written, with the comma that makes one of a single type.
+/// Tile types in the syntax of a tuple, with a trailing comma for a single one.
 struct Tuple<'a>(&'a [TileType]);
 
 impl fmt::Display for Tuple<'_> {

@@ -1,10 +1,10 @@
-//! Operations on known values, as a kernel would compute them. None where that is not known here:
-//! where an operand has no such operation, where an integer is divided by zero, and where LLVM
-//! rounds.
+//! Constant evaluation, with the results that a kernel would compute. The functions return `None`
+//! if the result is not known at compile time: if the operation is not defined for an operand, if
+//! an integer is divided by zero, or if the rounding is left to LLVM.
 
 use super::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp};
 
-/// The value of `op` on `a`, which is a `scalar`.
+/// Evaluates `op` on `a`, of type `scalar`.
 pub fn unary(op: UnaryOp, a: Const, scalar: Scalar) -> Option<Const> {
     let value = match (op, a) {
         (UnaryOp::Neg, Const::Int(a)) => Const::Int(-a),
@@ -12,13 +12,13 @@ pub fn unary(op: UnaryOp, a: Const, scalar: Scalar) -> Option<Const> {
         (UnaryOp::Not, Const::Bool(a)) => Const::Bool(!a),
         (UnaryOp::Not, Const::Int(a)) => Const::Int(!a),
         (UnaryOp::Neg, Const::Bool(_)) | (UnaryOp::Not, Const::Float(_)) => return None,
-        // Its type is not known yet.
+        // The literal's type is not known yet.
         (_, Const::Literal { .. }) => return None,
     };
     Some(wrap(value, scalar))
 }
 
-/// The value of `op` on `a`, which is a `scalar`, and `b`, which is one too unless `op` is a shift.
+/// Evaluates `op` on `a` and `b`. `a` is of type `scalar`, and so is `b` unless `op` is a shift.
 pub fn binary(op: BinaryOp, a: Const, b: Const, scalar: Scalar) -> Option<Const> {
     let value = match (a, b) {
         (Const::Int(a), Const::Int(b)) => integers(op, a, b, scalar),
@@ -68,8 +68,8 @@ fn integers(op: BinaryOp, a: i128, b: i128, scalar: Scalar) -> Option<Const> {
     Some(Const::Int(value))
 }
 
-/// In the precision of the type, as IEEE 754, Rust and the hardware round; not in 16 bits, which
-/// Rust lacks.
+/// Computes in the precision of the type: IEEE 754, Rust and the hardware round alike. 16-bit
+/// floats are left out, as Rust lacks them.
 fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
     if !matches!(scalar, Scalar::F32 | Scalar::F64) {
         return None;
@@ -92,7 +92,7 @@ fn floats(op: BinaryOp, a: f64, b: f64, scalar: Scalar) -> Option<Const> {
     Some(Const::Float(value))
 }
 
-/// The value of a function of these operands, where it does not round.
+/// Evaluates a function of these operands, unless it rounds.
 pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
     let known = |operand: &Const| if let Const::Int(value) = operand { Some(*value) } else { None };
     let operands: Option<Vec<_>> = operands.iter().map(known).collect();
@@ -125,11 +125,11 @@ pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
     }
 }
 
-/// The value of a function of the bits of an integer, which is a `scalar`.
+/// Evaluates a function of the bits of an integer of type `scalar`.
 pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Const> {
     let [Const::Int(value), rest @ ..] = operands else { return None };
     let width = scalar.bytes() * 8;
-    // At the top of 64 bits, so that the bits below are no part of it.
+    // The value shifted to the top of 64 bits, to exclude the bits below it.
     let (unused, low) = (u64::BITS - width, *value as u64 & (u64::MAX >> (u64::BITS - width)));
     let high = low << unused;
     let rotated = |left: u32| low.checked_shl(left).unwrap_or(0) | low.checked_shr(width - left).unwrap_or(0);
@@ -152,20 +152,21 @@ pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Cons
     Some(wrap(Const::Int(found.into()), if op.counts() { Scalar::U32 } else { scalar }))
 }
 
-/// The value as `scalar` holds it: integers wrap, floats are rounded.
+/// Converts the value to `scalar`: integers wrap, floats are rounded.
 fn wrap(value: Const, scalar: Scalar) -> Const {
     match (value, scalar.integer_range()) {
         (Const::Int(value), Some((least, greatest))) => {
-            // Any number of bits above the type's own may have been lost: its range divides 2^128.
+            // Wrapping in 128 bits loses nothing that matters: the size of the range divides 2^128.
             Const::Int(value.wrapping_sub(least).rem_euclid(greatest - least + 1) + least)
         }
-        // 53 bits are more than twice 24 and 2: rounding an operation to f64 first changes no f32.
+        // Rounding to f64 first changes no f32: 53 bits are at least twice 24 plus 2.
         (Const::Float(value), None) if scalar == Scalar::F32 => Const::Float(f64::from(value as f32)),
         (value, _) => value,
     }
 }
 
-/// As Rust converts. What rounds an integer, or gives 16- or 8-bit floats, is left to LLVM.
+/// Converts as Rust does. Conversions that round an integer, or have a 16- or 8-bit float as their
+/// result, are left to LLVM.
 pub fn cast(value: Const, to: Scalar) -> Option<Const> {
     match value {
         Const::Int(_) if to.is_integer() => Some(wrap(value, to)),

@@ -2,23 +2,23 @@
 
 use super::{IntegerOp, LocalId, MemoryScope, Order, ParamId, Scalar, SharedId, Span, Type};
 
-/// A value, its type, and where it stands in the source.
+/// A value with its type and span.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// How it is computed.
+    /// The computation.
     pub kind: ExprKind,
-    /// What it is.
+    /// The type.
     pub ty: Type,
-    /// Where it is written.
+    /// The span.
     pub span: Span,
 }
 
-/// How a value is computed.
+/// The computation of a value.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A known value of the expression's scalar type.
+    /// A constant of the expression's scalar type.
     Const(Const),
-    /// What a local holds now.
+    /// The current value of a local.
     Local(LocalId),
     /// The tile, barrier, array or stages of a `shared()`.
     Shared(SharedId),
@@ -26,50 +26,51 @@ pub enum ExprKind {
     Param(ParamId),
     /// The number of elements behind a `Global` parameter (`u64`).
     GlobalLen(ParamId),
-    /// Where this thread is.
+    /// An index or extent of this thread, its block or its cluster.
     Special(Special),
-    /// `-a`, `!a`.
+    /// `-a` or `!a`.
     Unary(UnaryOp, Box<Expr>),
-    /// `a + b` and the rest. Integers wrap, as in a release build of Rust; shift amounts are taken
-    /// modulo the width; what an integer division by zero gives is unspecified. Both sides are
-    /// always evaluated.
+    /// `a + b` and the other binary operators. Integers wrap, as in a release build of Rust. Shift
+    /// amounts are taken modulo the width. The result of an integer division by zero is
+    /// unspecified. Both operands are always evaluated.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A conversion between scalars, by value. Float to integer saturates and takes NaN to 0, as
-    /// Rust's `as`.
+    /// A conversion between scalars by value. As with Rust's `as`, float to integer saturates and
+    /// takes NaN to 0.
     Cast(Box<Expr>),
-    /// The same bits as another scalar of the same size.
+    /// The same bits, reinterpreted as another scalar of the same size.
     Bits(Box<Expr>),
-    /// A function that the hardware has an instruction for.
+    /// A math function with a hardware instruction.
     Math(MathOp, Vec<Expr>),
-    /// A function of an integer's bits.
+    /// A function on the bits of an integer.
     Integer(IntegerOp, Vec<Expr>),
-    /// The elements of a register array.
+    /// A register array of these elements.
     Array(Vec<Expr>),
-    /// A register array of one value repeated.
+    /// A register array of one repeated value.
     Repeat(Box<Expr>),
     /// An accumulator of zeros.
     ZeroAccumulator,
-    /// An element of a register array, of an accumulator or of its rows, by a `usize`.
+    /// An element of a register array, of an accumulator or of its rows, by a `usize` index.
     Index(Box<Expr>, Box<Expr>),
-    /// One of `Stages`, by a `u32`.
+    /// One of `Stages`, by a `u32` index.
     Stage(Box<Expr>, Box<Expr>),
-    /// A cache policy that gives a fraction (f32) of the accesses this priority.
+    /// A cache policy that applies the priority to a fraction (f32) of the accesses.
     CachePolicy(EvictionPriority, Box<Expr>),
-    /// A map or a slice whose copies carry a cache policy. Only `parse` sees it: operations hold
-    /// the two apart.
+    /// A map or a slice whose copies carry a cache policy. Exists only while parsing: copy
+    /// statements hold the two in separate fields.
     Hinted(Box<Expr>, Box<Expr>),
-    /// A shared thing as the block of this rank (a `u32`) in the cluster has it (`mapa`).
+    /// A shared object in the block of this rank (a `u32`) of the cluster (`mapa`).
     Remote(Box<Expr>, Box<Expr>),
     /// A variant of an enum of the language.
     Choice(Choice),
-    /// The parts of a [`Compound`](super::Compound). No operand of a checked kernel is one.
+    /// The parts of a [`Compound`](super::Compound). Never an operand in a checked kernel.
     Compound(Vec<Expr>),
-    /// One of `Maps`, by a `u32`. Only `parse` sees it: operations hold the two apart.
+    /// One of `Maps`, by a `u32` index. Exists only while parsing: copy statements hold the two in
+    /// separate fields.
     MapAt(ParamId, Box<Expr>),
-    /// Nothing: what a block without a last expression gives. No operand of a checked kernel is
-    /// one.
+    /// The unit value, such as that of a block without a tail expression. Never an operand in a
+    /// checked kernel.
     Unit,
-    /// What was already reported. Nothing in a checked kernel is one.
+    /// An expression whose error was already reported. Absent from checked kernels.
     Error,
 }
 
@@ -80,8 +81,8 @@ pub enum Const {
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// A float as it is written, rounded from its digits to each type that it may turn out to have.
-    /// Only `parse` sees it: with its type it becomes a [`Const::Float`].
+    /// A float literal, rounded from its digits once for each type that it may turn out to have.
+    /// Exists only while parsing: once its type is known, it becomes a [`Const::Float`].
     Literal {
         single: f32,
         double: f64,
@@ -89,8 +90,9 @@ pub enum Const {
 }
 
 impl Const {
-    /// The value that a literal has as `ty`. An `f32` must not come from the `f64`: that may be a
-    /// tie between two `f32` where the digits are none, and be rounded the other way.
+    /// Returns the value that a literal has as `ty`. An `f32` must not be rounded from the `f64`:
+    /// where that `f64` is a tie between two `f32` but the digits are not, the second rounding may
+    /// go the wrong way.
     #[must_use]
     pub fn settled(self, ty: &Type) -> Self {
         match self {
@@ -103,7 +105,7 @@ impl Const {
     }
 }
 
-/// A fact about the thread that asks.
+/// A special value of the executing thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
     /// `%tid`.
@@ -112,19 +114,19 @@ pub enum Special {
     BlockIdx(Axis),
     /// `%nctaid`.
     GridDim(Axis),
-    /// `%clusterid`: the cluster's place in the grid of clusters.
+    /// `%clusterid`: the cluster's index in the grid of clusters.
     ClusterIdx(Axis),
-    /// `%cluster_ctaid`: the block's place in its cluster.
+    /// `%cluster_ctaid`: the block's index in its cluster.
     BlockInCluster(Axis),
-    /// `%cluster_nctaid`: blocks of a cluster.
+    /// `%cluster_nctaid`: blocks per cluster.
     ClusterDim(Axis),
-    /// `%cluster_ctarank`: the block's number in its cluster.
+    /// `%cluster_ctarank`: the block's rank in its cluster.
     ClusterRank,
-    /// The thread's number in its warp.
+    /// The thread's index in its warp.
     LaneIdx,
-    /// The warp's number in its block: the linear thread index / 32.
+    /// The warp's index in its block: the linear thread index / 32.
     WarpIdx,
-    /// The warpgroup's number in its block: the linear thread index / 128.
+    /// The warpgroup's index in its block: the linear thread index / 128.
     WarpgroupIdx,
 }
 
@@ -137,17 +139,17 @@ pub enum Axis {
     Z,
 }
 
-/// The blocks of a cluster that a sliced load is shared among.
+/// The blocks of a cluster that share a sliced load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClusterAxis {
-    /// Those that differ along one axis only.
+    /// The blocks that differ along this axis only.
     Along(Axis),
-    /// All of the cluster, by rank.
+    /// All blocks of the cluster, by rank.
     All,
 }
 
 impl ClusterAxis {
-    /// How many they are in a cluster of these extents.
+    /// Returns the number of blocks that share the load, in a cluster of these extents.
     pub fn blocks(self, [x, y, z]: [u32; 3]) -> u32 {
         match self {
             Self::Along(Axis::X) => x,
@@ -157,7 +159,7 @@ impl ClusterAxis {
         }
     }
 
-    /// Its name in a kernel.
+    /// Returns the name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Along(Axis::X) => "X",
@@ -168,14 +170,14 @@ impl ClusterAxis {
     }
 }
 
-/// An enum of the language, of which a word takes a variant by its name: `ClusterAxis::X`.
+/// An enum of the language, whose variants are written by name as arguments: `ClusterAxis::X`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChoiceType {
-    /// The blocks that a sliced load is shared among.
+    /// The blocks that share a sliced load.
     ClusterAxis,
-    /// How an access orders others.
+    /// The memory order of an access.
     Order,
-    /// Between whom.
+    /// The scope of an access.
     Scope,
 }
 
@@ -189,7 +191,7 @@ pub enum Choice {
 }
 
 impl ChoiceType {
-    /// Its name in a kernel.
+    /// Returns the name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClusterAxis => "ClusterAxis",
@@ -198,7 +200,7 @@ impl ChoiceType {
         }
     }
 
-    /// Its variants, in order.
+    /// Returns the variants, in order.
     pub fn all(self) -> Vec<Choice> {
         match self {
             Self::ClusterAxis => {
@@ -211,11 +213,11 @@ impl ChoiceType {
     }
 }
 
-/// The orders that a kernel names; all others have a word of their own.
+/// The orders that a kernel can name. The weak order has no name: plain accesses have it.
 const ORDERS: [Order; 4] = [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel];
 
 impl Choice {
-    /// Its name in a kernel.
+    /// Returns the name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClusterAxis(axis) => axis.name(),
@@ -225,7 +227,7 @@ impl Choice {
     }
 }
 
-/// The name of an order in a kernel; a weak one has none there.
+/// Returns the name of an order in a kernel. A kernel cannot write that of the weak order.
 pub const fn order_name(order: Order) -> &'static str {
     match order {
         Order::Weak => "Weak",
@@ -236,7 +238,7 @@ pub const fn order_name(order: Order) -> &'static str {
     }
 }
 
-/// The name of a scope in a kernel.
+/// Returns the name of a scope in a kernel.
 pub const fn scope_name(scope: MemoryScope) -> &'static str {
     match scope {
         MemoryScope::Block => "Block",
@@ -246,16 +248,16 @@ pub const fn scope_name(scope: MemoryScope) -> &'static str {
     }
 }
 
-/// An operator with one operand.
+/// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
-    /// `-`: numbers.
+    /// `-`, on numbers.
     Neg,
-    /// `!`: integers and `bool`.
+    /// `!`, on integers and `bool`.
     Not,
 }
 
-/// An operator with two operands.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
@@ -278,7 +280,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether it answers a `bool`.
+    /// Whether the result is a `bool`.
     pub const fn is_comparison(self) -> bool {
         match self {
             Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => true,
@@ -287,7 +289,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether it shifts: its right side is an amount, of any integer type.
+    /// Whether it is a shift, whose right operand is an amount of any integer type.
     pub const fn is_shift(self) -> bool {
         match self {
             Self::Shl | Self::Shr => true,
@@ -297,7 +299,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether its right side divides, and so must not be zero where it is an integer.
+    /// Whether the right operand is a divisor, which must not be zero for integers.
     pub const fn is_division(self) -> bool {
         match self {
             Self::Div | Self::Rem => true,
@@ -307,7 +309,7 @@ impl BinaryOp {
         }
     }
 
-    /// Its sign in Rust.
+    /// Returns the operator in Rust.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -330,21 +332,22 @@ impl BinaryOp {
     }
 }
 
-/// Which lines of the L2 cache have to go first. Source: PTX ISA, "Cache Eviction Priority Hints".
+/// The priority with which lines are evicted from the L2 cache. Source: PTX ISA, "Cache Eviction
+/// Priority Hints".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionPriority {
-    /// Before all others.
+    /// Evicted before all other lines.
     First,
-    /// After all others.
+    /// Evicted after all other lines.
     Last,
-    /// As without a hint.
+    /// The default, as without a hint.
     Normal,
-    /// What they are stays as it is.
+    /// Leaves the line's priority as it is.
     Unchanged,
 }
 
 impl EvictionPriority {
-    /// Its name in PTX; a kernel's function is `l2_` and this.
+    /// Returns the name in PTX. The kernel's function is `l2_` followed by this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::First => "evict_first",
@@ -355,14 +358,14 @@ impl EvictionPriority {
     }
 }
 
-/// A function of scalars; all operands and the result have one type.
+/// A function of scalars. All operands and the result have the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MathOp {
-    /// The lesser; for floats, the number where one side is NaN.
+    /// The minimum; for floats, the number if one operand is NaN.
     Min,
-    /// The greater; for floats, the number where one side is NaN.
+    /// The maximum; for floats, the number if one operand is NaN.
     Max,
-    /// The magnitude; wraps at the least integer.
+    /// The absolute value; wraps at the least integer.
     Abs,
     /// `a * b + c`, rounded once.
     Fma,
@@ -380,7 +383,7 @@ pub enum MathOp {
     Log2,
     /// `rcp.rn`: f32 and f64.
     Recip,
-    /// `ex2.approx` of `x` times log2(e): f32.
+    /// `ex2.approx` of `x * log2(e)`: f32.
     Exp,
     /// `lg2.approx` times ln(2): f32.
     Log,
@@ -392,14 +395,14 @@ pub enum MathOp {
     Tanh,
     /// `ex2.approx` of `y` times `lg2.approx` of `x`: f32.
     Pow,
-    /// The number, or the bound that it is beyond; of a NaN a NaN.
+    /// The value limited to a range; NaN for NaN.
     Clamp,
-    /// The magnitude of the first with the sign of the second.
+    /// The magnitude of the first operand with the sign of the second.
     CopySign,
 }
 
 impl MathOp {
-    /// The function's name in a kernel.
+    /// Returns the function's name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Min => "min",
@@ -426,17 +429,17 @@ impl MathOp {
 }
 
 impl Expr {
-    /// A known value.
+    /// Creates a constant.
     pub fn constant(value: Const, ty: impl Into<Type>, span: Span) -> Self {
         Self { kind: ExprKind::Const(value), ty: ty.into(), span }
     }
 
-    /// A stand-in for what was already reported.
+    /// Creates the placeholder for an expression whose error was already reported.
     pub fn error(span: Span) -> Self {
         Self { kind: ExprKind::Error, ty: Type::Error, span }
     }
 
-    /// The integer, if it is a known one.
+    /// Returns the integer, if it is a constant one.
     pub fn as_int(&self) -> Option<i128> {
         if let ExprKind::Const(Const::Int(value)) = self.kind { Some(value) } else { None }
     }

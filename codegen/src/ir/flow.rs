@@ -1,54 +1,54 @@
-//! Where control goes: what walks over a kernel need of a statement that follow its threads.
+//! Control flow of statements, for analyses that follow the threads of a kernel.
 
 use super::{Arm, Block, Expr, For, Label, Stmt, StmtKind};
 
-/// Where control goes from a statement.
+/// The successors of a statement.
 #[derive(Clone, Copy, Debug)]
 pub enum Flow<'a> {
-    /// To the next one: its effect is all that there is.
+    /// The next statement: this one has an effect and no control flow.
     On,
-    /// To one of two blocks.
+    /// One of two blocks.
     If(&'a Expr, [&'a Block; 2]),
-    /// To the first arm that holds the value, or else to the last block.
+    /// The first arm that contains the value, or else the last block.
     Match(&'a Expr, &'a [Arm], &'a Block),
-    /// Through a loop.
+    /// A loop.
     Loop(Loop<'a>),
-    /// Through a block that may be left early.
+    /// A block that may be left early.
     Labelled(Label, &'a Block),
-    /// Behind the loop or block with this label.
+    /// The statement after the loop or block with this label.
     Behind(Label),
-    /// To the next turn of this loop.
+    /// The next iteration of this loop.
     Next(Label),
-    /// The thread ends.
+    /// None: the thread ends.
     End,
-    /// The grid ends.
+    /// None: the grid stops.
     Trap,
 }
 
 /// A loop of any kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'a> {
-    /// Names it.
+    /// The loop's label.
     pub label: Label,
-    /// When it ends by itself.
+    /// The condition under which it ends.
     pub until: Until<'a>,
-    /// What a turn does.
+    /// The statements of one iteration.
     pub body: &'a Block,
 }
 
-/// When a loop ends that nothing leaves.
+/// The condition that ends a loop, apart from statements that leave it.
 #[derive(Clone, Copy, Debug)]
 pub enum Until<'a> {
-    /// Never: `loop`.
+    /// None: `loop`.
     Never,
-    /// Before a turn, if this condition does not hold, which the block computes.
+    /// The loop ends before an iteration if this condition, computed by the block, is false.
     Fails(&'a Block, &'a Expr),
-    /// After the last value of a range.
+    /// The loop ends after the last value of a range.
     Counted(&'a For),
 }
 
 impl<'a> Loop<'a> {
-    /// The blocks of a turn, in order.
+    /// Returns the blocks of one iteration, in order.
     pub fn blocks(self) -> impl Iterator<Item = &'a Block> + Clone {
         let header = match self.until {
             Until::Fails(header, _) => Some(header),
@@ -57,7 +57,7 @@ impl<'a> Loop<'a> {
         header.into_iter().chain([self.body])
     }
 
-    /// Whether it may end before its first turn.
+    /// Whether it may end before its first iteration.
     pub fn may_end(self) -> bool {
         match self.until {
             Until::Never => false,
@@ -67,14 +67,14 @@ impl<'a> Loop<'a> {
 }
 
 impl Arm {
-    /// Whether the arm is for this value.
+    /// Whether the arm's ranges contain this value.
     pub fn holds(&self, value: i128) -> bool {
         self.ranges.iter().any(|&(least, most)| (least..=most).contains(&value))
     }
 }
 
 impl Stmt {
-    /// Where control goes from here.
+    /// Returns the control flow of this statement.
     pub fn flow(&self) -> Flow<'_> {
         match &self.kind {
             StmtKind::If { condition, then, otherwise } => Flow::If(condition, [then, otherwise]),

@@ -1,32 +1,32 @@
-//! Functions of the bits of an integer.
+//! Functions on the bits of an integer.
 
-/// A function of an integer's bits, with Rust's name and meaning.
+/// A function on the bits of an integer, with Rust's name and meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntegerOp {
-    /// How many bits are 1.
+    /// The number of 1 bits.
     CountOnes,
-    /// How many bits are 0.
+    /// The number of 0 bits.
     CountZeros,
-    /// How many bits above the highest 1 are 0: all of them in 0.
+    /// The number of 0 bits above the highest 1; for 0, the width.
     LeadingZeros,
-    /// How many bits above the highest 0 are 1.
+    /// The number of 1 bits above the highest 0.
     LeadingOnes,
-    /// How many bits below the lowest 1 are 0: all of them in 0.
+    /// The number of 0 bits below the lowest 1; for 0, the width.
     TrailingZeros,
-    /// How many bits below the lowest 0 are 1.
+    /// The number of 1 bits below the lowest 0.
     TrailingOnes,
-    /// The bits in the opposite order.
+    /// The bits in reverse order.
     ReverseBits,
-    /// The bytes in the opposite order.
+    /// The bytes in reverse order.
     SwapBytes,
-    /// The bits so many places (a `u32`, modulo the width) up, those at the top back at the bottom.
+    /// The bits rotated left by an amount (a `u32`, modulo the width).
     RotateLeft,
-    /// The bits so many places down, those at the bottom back at the top.
+    /// The bits rotated right by an amount (a `u32`, modulo the width).
     RotateRight,
 }
 
 impl IntegerOp {
-    /// Its name in a kernel.
+    /// Returns the name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CountOnes => "count_ones",
@@ -42,7 +42,8 @@ impl IntegerOp {
         }
     }
 
-    /// Whether it counts, and gives a `u32`. The others give an integer of the same type.
+    /// Whether it counts bits, with a `u32` result. The others return an integer of the operand's
+    /// type.
     pub const fn counts(self) -> bool {
         match self {
             Self::CountOnes

@@ -1,49 +1,49 @@
-//! A kernel instance and what it declares.
+//! A kernel instance and its declarations.
 
 use super::{Block, Call, Const, Pipeline, Scalar, Span, TileSwizzle, TileType, Type};
 
-/// One instance of a kernel, every constant known.
+/// One instance of a kernel, with every constant known.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The function's name.
     pub name: String,
-    /// The name of this instance of its const generics, if it has any.
+    /// The name of this instance of the const generics, if the kernel has any.
     pub instance: Option<String>,
-    /// What its generics stand for in this instance, in order. Its launcher alone asks for them.
+    /// The arguments of the generics in this instance, in order. Read by the launcher alone.
     pub arguments: Vec<Argument>,
-    /// What the attribute asks of every launch.
+    /// The launch bounds of the attribute.
     pub launch: LaunchBounds,
-    /// Whether the attribute says `checked` or `unchecked`; else the build decides
+    /// The attribute's choice between `checked` and `unchecked`. Without one, the build decides
     /// ([`Checks`](crate::Checks)).
     pub checked: Option<bool>,
-    /// The reason, if the attribute says `protocol = trusted("reason")`: then the order in which
-    /// threads use barriers and memory is not judged.
+    /// The reason in `protocol = trusted("reason")`, if the attribute has it. The order in which
+    /// such a kernel's threads use barriers and memory is not checked.
     pub trusted: Option<String>,
     /// The parameters, in order.
     pub params: Vec<Param>,
-    /// Every register variable, in order of appearance; [`LocalId`] counts these.
+    /// Every register variable, in order of appearance, indexed by [`LocalId`].
     pub locals: Vec<Local>,
-    /// Every `shared()`, in order of appearance; [`SharedId`] counts these.
+    /// Every `shared()`, in order of appearance, indexed by [`SharedId`].
     pub shared: Vec<SharedVar>,
-    /// Every pipeline, in order of appearance; [`PipelineId`](super::PipelineId) counts these.
+    /// Every pipeline, in order of appearance, indexed by [`PipelineId`](super::PipelineId).
     pub pipelines: Vec<Pipeline>,
-    /// Every call that was taken apart; [`CallId`](super::CallId) counts these.
+    /// Every call that was inlined or expanded, indexed by [`CallId`](super::CallId).
     pub calls: Vec<Call>,
-    /// Every variable that the source names, also those that take no register, with the type that
-    /// it turned out to have; those of an inlined function once a call.
+    /// Every variable named in the source with its inferred type, including variables that take no
+    /// register. Variables of an inlined function appear once per call.
     pub variables: Vec<Local>,
-    /// What a thread does.
+    /// The code of one thread.
     pub body: Block,
     /// The function's name in the source.
     pub span: Span,
 }
 
-/// What one of a kernel's generics stands for.
+/// The argument of one generic parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Argument {
-    /// A constant of this type.
+    /// A constant and its type.
     Const(Const, Scalar),
-    /// The type of elements or numbers.
+    /// An element or number type.
     Element(Scalar),
     /// A swizzle.
     Swizzle(TileSwizzle),
@@ -51,46 +51,46 @@ pub enum Argument {
     Other,
 }
 
-/// What is fixed about every launch of a kernel.
+/// The constraints on every launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
-    /// Threads a block along x, y, z.
+    /// Threads per block along x, y, z.
     pub threads: [u32; 3],
-    /// Blocks that should fit one multiprocessor at once (PTX `.minnctapersm`).
+    /// Blocks that should fit on one multiprocessor at once (PTX `.minnctapersm`).
     pub min_blocks: Option<u32>,
-    /// Registers a thread may use (PTX `.maxnreg`).
+    /// Registers that a thread may use (PTX `.maxnreg`).
     pub max_registers: Option<u32>,
-    /// The clusters that its blocks come in.
+    /// The cluster shape.
     pub cluster: Cluster,
-    /// Whether clusters may have more blocks than every device takes.
+    /// Whether clusters may have more blocks than every device supports.
     pub nonportable_cluster: bool,
-    /// Where the attribute says so.
+    /// Spans of the attribute's arguments.
     pub spans: LaunchSpans,
 }
 
-/// The clusters that a kernel's blocks come in: those of one run at the same time, and reach each
-/// other's shared memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
+/// The clusters that the blocks of a kernel form. The blocks of a cluster run at the same time and
+/// can access each other's shared memory. Source: PTX ISA, "Cluster of Cooperative Thread Arrays".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cluster {
-    /// None: each block is on its own.
+    /// No clusters: each block is on its own.
     #[default]
     None,
-    /// Blocks of a cluster along x, y, z (PTX `.reqnctapercluster`).
+    /// Blocks per cluster along x, y, z (PTX `.reqnctapercluster`).
     Fixed([u32; 3]),
-    /// As many as each launch says.
+    /// A shape that each launch sets.
     AtLaunch,
 }
 
-/// The places of [`LaunchBounds`] in the source; equal to any other.
+/// Source spans of [`LaunchBounds`]. Equal to any other, as spans carry no meaning.
 #[derive(Clone, Debug)]
 pub struct LaunchSpans {
-    /// Of `threads = ..`.
+    /// Span of `threads = ..`.
     pub threads: Span,
-    /// Of `min_blocks = ..`.
+    /// Span of `min_blocks = ..`.
     pub min_blocks: Span,
-    /// Of `max_registers = ..`.
+    /// Span of `max_registers = ..`.
     pub max_registers: Span,
-    /// Of `cluster = ..`.
+    /// Span of `cluster = ..`.
     pub cluster: Span,
 }
 
@@ -103,47 +103,48 @@ impl PartialEq for LaunchSpans {
 impl Eq for LaunchSpans {}
 
 impl LaunchBounds {
-    /// Threads a block in all.
+    /// Returns the number of threads per block.
     pub fn thread_count(&self) -> u64 {
         self.threads.iter().map(|&n| u64::from(n)).product()
     }
 }
 
-/// A parameter of the kernel: a tensor map, a slice of global memory, or a scalar.
+/// A kernel parameter: a tensor map, tensor maps that the kernel creates, a slice of global memory,
+/// or a scalar.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
-    /// `TensorMap`, `Global` or a scalar.
+    /// A tensor map type, `Maps`, `Global` or a scalar.
     pub ty: Type,
-    /// Whether the kernel stores to it: the launcher then asks for `&mut`.
+    /// Whether the kernel stores to it. If so, its launcher takes `&mut`.
     pub written: bool,
-    /// Of a slice, the bytes that bulk copies and vectors move at once, or 1: the launcher asks for
-    /// an address that is a multiple of them.
+    /// For a slice, the number of bytes that one bulk copy or vector access moves, or 1. The
+    /// launcher requires an address that is a multiple of it.
     pub unit: u32,
-    /// Its name in the source.
+    /// The span of the name.
     pub span: Span,
-    /// Its type in the source.
+    /// The span of the type.
     pub ty_span: Span,
 }
 
-/// What a parameter is.
+/// The kind of a parameter, with the types it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind<'t> {
-    /// A tensor that is moved tile by tile.
+    /// A tensor that is copied tile by tile.
     Tiles(&'t TileType),
-    /// A tensor of this many dimensions, of which columns of pixels are moved.
+    /// A tensor of this many dimensions that is copied by columns of pixels.
     Columns(&'t TileType, u32),
-    /// Room for maps that the kernel makes.
+    /// Storage for tensor maps that the kernel creates.
     Maps(&'t TileType),
     /// A slice of global memory.
     Global(Scalar),
-    /// A number or a truth value.
+    /// A number or a `bool`.
     Scalar(Scalar),
 }
 
 impl Param {
-    /// What it is; none if its type has been refused.
+    /// Returns the parameter's kind, or `None` if its type was rejected.
     pub fn kind(&self) -> Option<ParamKind<'_>> {
         match &self.ty {
             Type::TensorMap(tile) => Some(ParamKind::Tiles(tile)),
@@ -178,39 +179,39 @@ impl Param {
 /// A variable in registers.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// Its name in the source, or a made-up one for an intermediate value.
+    /// The name in the source, or a generated one for an intermediate value.
     pub name: String,
-    /// A scalar, an array of scalars, or a shared handle.
+    /// A type that [is storable](Type::is_storable): a scalar, an array, a matrix or a handle.
     pub ty: Type,
-    /// Where it is declared.
+    /// The span of the declaration.
     pub span: Span,
 }
 
 /// A variable in shared memory.
 #[derive(Clone, Debug)]
 pub struct SharedVar {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
     /// `Tile`, `Barrier`, `SharedArray`, or `Stages` of these.
     pub ty: Type,
-    /// The `shared()` that makes it.
+    /// The `shared()` that creates it.
     pub span: Span,
 }
 
-/// Counts [`Kernel::params`].
+/// Index into [`Kernel::params`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId(pub u32);
 
-/// Counts [`Kernel::locals`].
+/// Index into [`Kernel::locals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocalId(pub u32);
 
-/// Counts [`Kernel::shared`].
+/// Index into [`Kernel::shared`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SharedId(pub u32);
 
 impl Kernel {
-    /// `name`, or `name::instance`: how messages and the launcher call it.
+    /// Returns `name` or `name::instance`, as messages and the launcher write it.
     pub fn path(&self) -> String {
         match &self.instance {
             Some(instance) => format!("{}::{instance}", self.name),
@@ -218,17 +219,17 @@ impl Kernel {
         }
     }
 
-    /// The parameter `id`.
+    /// Returns the parameter `id`.
     pub fn param(&self, id: ParamId) -> &Param {
         &self.params[id.0 as usize]
     }
 
-    /// The shared variable `id`.
+    /// Returns the shared variable `id`.
     pub fn shared_var(&self, id: SharedId) -> &SharedVar {
         &self.shared[id.0 as usize]
     }
 
-    /// The local `id`.
+    /// Returns the local `id`.
     pub fn local(&self, id: LocalId) -> &Local {
         &self.locals[id.0 as usize]
     }

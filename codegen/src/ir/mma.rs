@@ -1,4 +1,5 @@
-//! Multiplications by the tensor cores, and what they work on. Source: PTX ISA, "wgmma".
+//! Multiplications on the tensor cores by a warpgroup, and their operands. Source: PTX ISA,
+//! "wgmma".
 
 use std::fmt;
 
@@ -6,91 +7,93 @@ use tma_model::mma::Operand;
 
 use super::{Expr, LocalId, ParamId, Scalar, Team, TileType};
 
-/// A matrix in the registers of a team, which multiplications add to. Each of its threads holds
-/// some of the elements.
+/// An accumulator matrix in the registers of a team. Each of its threads holds some of the
+/// elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccumulatorType {
-    /// Whose registers.
+    /// The threads that hold it.
     pub team: Team,
-    /// `f32`, `f16` or `i32`, and `f64` in a warp.
+    /// `f32`, `f16` or `i32`; in a warp also `f64`.
     pub element: Scalar,
-    /// A multiple of the team's.
+    /// M, a multiple of the team's rows.
     pub rows: u32,
-    /// What one instruction takes; in a warp a multiple of that.
+    /// N of one instruction; in a warp a multiple of that.
     pub columns: u32,
 }
 
-/// A value for each row of an accumulator.
+/// One value for each row of an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowsType {
-    /// Whose registers.
+    /// The threads that hold it.
     pub team: Team,
-    /// That of the accumulator.
+    /// The accumulator's element type.
     pub element: Scalar,
-    /// Those of the accumulator.
+    /// The accumulator's rows.
     pub rows: u32,
 }
 
 /// The left operand of a multiplication, in the registers of a warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FragmentType {
-    /// What tensor cores multiply.
+    /// An element type that tensor cores multiply.
     pub element: Scalar,
-    /// A multiple of 64.
+    /// M, a multiple of 64.
     pub rows: u32,
-    /// Along these it is multiplied.
+    /// K, the dimension that is summed over.
     pub columns: u32,
 }
 
 /// A tile as the operand of a multiplication.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandType {
-    /// What lies in shared memory.
+    /// The tile in shared memory.
     pub tile: TileType,
-    /// How many of its rows the operand is, if it is a band of a tile in several panels: those that
-    /// follow its address in each of them.
+    /// The number of rows, if the operand is a band of a tile of several panels: in each panel, the
+    /// rows that start at the operand's address.
     pub band: Option<u32>,
-    /// Whether rows are taken for columns.
+    /// Whether the operand is the transpose of the tile.
     pub transposed: bool,
-    /// Whether its elements are negated.
+    /// Whether the elements are negated.
     pub negated: bool,
-    /// Whether of each four elements of a row only two are there, and metadata tells which.
+    /// Whether the operand is sparse: of every four elements of a row only two are stored, and
+    /// metadata selects them.
     pub sparse: bool,
 }
 
-/// What a multiplication adds, and how.
+/// The operation that a multiplication accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MmaOp {
-    /// Products.
+    /// Multiply and add.
     Add,
-    /// Products of integers; each instruction clamps the sum to the numbers that there are.
+    /// Multiply and add integers; each instruction clamps the sum to the range of the type.
     Saturating,
-    /// How many bits are set in both rows.
+    /// Count the bits that are set in both rows.
     AndPopc,
 }
 
-/// `accumulator += left · rightᵀ`, over all columns of both: a group of its own.
+/// `accumulator += left · rightᵀ`, over all columns of both operands, committed as a group of its
+/// own.
 #[derive(Clone, Debug)]
 pub struct Mma {
-    /// What is added.
+    /// The operation.
     pub op: MmaOp,
-    /// What is added to.
+    /// The accumulator, which is read and written.
     pub accumulator: LocalId,
-    /// Of as many rows as the accumulator.
+    /// The left operand, with as many rows as the accumulator.
     pub left: LeftOperand,
-    /// The metadata of a sparse left operand: an array of `u32` that nothing else writes while the
-    /// multiplication is under way.
+    /// The metadata of a sparse left operand: an array of `u32` that must not change while the
+    /// multiplication is in flight.
     pub metadata: Option<LocalId>,
-    /// With a row for each column of the accumulator.
+    /// The right operand, with one row for each column of the accumulator.
     pub right: SharedOperand,
 }
 
-/// The left operand.
+/// The left operand of a multiplication.
 #[derive(Clone, Debug)]
 pub enum LeftOperand {
     /// In shared memory.
     Shared(SharedOperand),
-    /// In registers: a local that nothing else writes while the multiplication is under way.
+    /// In registers: a local that must not change while the multiplication is in flight.
     Registers(LocalId),
 }
 
@@ -99,102 +102,102 @@ pub enum LeftOperand {
 pub struct SharedOperand {
     /// The address.
     pub tile: Expr,
-    /// What it is.
+    /// The operand type.
     pub ty: OperandType,
 }
 
-/// Rows of a slice of global memory.
+/// A row-major matrix in a slice of global memory.
 #[derive(Clone, Debug)]
 pub struct GlobalMatrix {
-    /// The slice, which has all of them.
+    /// The slice that contains the whole matrix.
     pub global: ParamId,
-    /// The element that they begin with, a `u64`.
+    /// The index of the first element, a `u64`.
     pub first: Expr,
-    /// Rows and columns, each a `u32`.
+    /// The numbers of rows and columns, each a `u32`.
     pub extents: [Expr; 2],
-    /// Elements from one row to the next, a `u32`.
+    /// The distance between rows in elements, a `u32`.
     pub stride: Expr,
 }
 
-/// Columns of an accumulator, stored to a matrix: what is outside of it is left out.
+/// A store of accumulator columns to a matrix. Elements outside the matrix are not stored.
 #[derive(Clone, Debug)]
 pub struct MatrixStore {
-    /// What is stored.
+    /// The accumulator.
     pub accumulator: LocalId,
-    /// The first of the columns, a `u32`.
+    /// The first column, a `u32`.
     pub first: Expr,
-    /// How many columns.
+    /// The number of columns.
     pub columns: u32,
-    /// What is stored to.
+    /// The destination.
     pub matrix: GlobalMatrix,
-    /// Row and column there, each a `u32`.
+    /// Row and column in the destination, each a `u32`.
     pub at: [Expr; 2],
 }
 
-/// Which multiplications of an accumulator a wait is for.
+/// The multiplications of an accumulator that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Awaited {
     /// All of them.
     All,
-    /// All but the newest.
+    /// All but the most recent one.
     Older,
 }
 
-/// How the values of a row become one.
+/// A reduction of the values of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowOp {
-    /// The greatest; the number where one is NaN.
+    /// The maximum; the number if one value is NaN.
     Max,
     /// The sum.
     Sum,
 }
 
-/// Rows of a matrix that one instruction takes.
+/// M of one instruction.
 pub const MMA_ROWS: u32 = 64;
 
 impl AccumulatorType {
-    /// How many times the rows that its team holds at a time.
+    /// Returns the number of bands. A band has M of one instruction.
     pub const fn bands(self) -> u32 {
         self.rows / self.team.rows()
     }
 
-    /// How many of its elements a thread holds.
+    /// Returns the number of elements per thread.
     pub const fn elements(self) -> u32 {
         self.bands().saturating_mul(self.columns / 2)
     }
 
-    /// How many of them belong to a band.
+    /// Returns the number of elements per thread in one band.
     pub const fn elements_of_band(self) -> u32 {
         self.columns / 2
     }
 
-    /// How many registers of 32 bits a thread holds.
+    /// Returns the number of 32-bit registers per thread.
     pub fn registers(self) -> u64 {
         u64::from(self.elements()) * u64::from(self.element.bytes()) / 4
     }
 }
 
 impl RowsType {
-    /// How many of its values a thread holds: two of each band.
+    /// Returns the number of values per thread: two for each band.
     pub const fn elements(self) -> u32 {
         self.rows / (self.team.rows() / 2)
     }
 }
 
 impl FragmentType {
-    /// How many registers of 32 bits a thread holds: four for 64 rows and 32 bytes of a row.
+    /// Returns the number of 32-bit registers per thread: four for 64 rows by 32 bytes.
     pub const fn registers(self) -> u32 {
         (self.rows / MMA_ROWS).saturating_mul(self.steps()).saturating_mul(4)
     }
 
-    /// How many instructions it lasts for, one after another.
+    /// Returns the number of instructions along K that it is an operand of.
     pub const fn steps(self) -> u32 {
         self.columns.saturating_mul(self.element.bytes()) / 32
     }
 }
 
 impl MmaOp {
-    /// Its name in a kernel.
+    /// Returns the method's name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "mma",
@@ -203,7 +206,8 @@ impl MmaOp {
         }
     }
 
-    /// What tensor cores take tiles of this scalar for: bits are those of unsigned integers.
+    /// Returns how the tensor cores interpret tiles of this scalar. Bits are stored in unsigned
+    /// integers.
     pub const fn operand(self, scalar: Scalar) -> Option<Operand> {
         match (self, scalar) {
             (Self::Add | Self::Saturating, _) => Operand::of(scalar),
@@ -235,7 +239,7 @@ impl From<TileType> for OperandType {
 }
 
 impl RowOp {
-    /// Its name in a kernel, after `row_`.
+    /// Returns the name in a kernel, after `row_`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Max => "max",

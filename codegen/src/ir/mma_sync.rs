@@ -1,4 +1,4 @@
-//! Multiplications by a warp, and what they work on; operands that are loaded into registers.
+//! Multiplications on the tensor cores by a warp, and operands that are loaded into registers.
 //! Sources: PTX ISA, "mma", "ldmatrix".
 
 use std::fmt;
@@ -7,10 +7,10 @@ use tma_model::mma::{Operand, WARP_COLUMNS, WARP_ROWS};
 
 use super::{Expr, FragmentType, Kernel, LocalId, MMA_ROWS, Scalar, SharedOperand, Type};
 
-/// The threads among whose registers a matrix is shared out.
+/// The group of threads that a matrix is distributed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Team {
-    /// 128 threads, which multiply asynchronously.
+    /// 128 threads, which multiply asynchronously (`wgmma`).
     Warpgroup,
     /// 32 threads, which multiply by `mma.sync`.
     Warp,
@@ -19,17 +19,18 @@ pub enum Team {
 /// An operand of a multiplication by a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WarpFragmentType {
-    /// Which of the two it is.
+    /// The left or right operand.
     pub side: WarpSide,
-    /// What tensor cores multiply.
+    /// An element type that tensor cores multiply.
     pub element: Scalar,
-    /// Rows of the left operand, columns of what the right one is multiplied to.
+    /// M for a left operand, N for a right one.
     pub rows: u32,
-    /// Along these it is multiplied.
+    /// K, the dimension that is summed over.
     pub columns: u32,
 }
 
-/// Which operand of a multiplication by a warp. Their elements lie in different threads.
+/// The side of an operand in a multiplication by a warp. The two sides distribute their elements
+/// over the threads differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarpSide {
     /// A, M × K.
@@ -38,65 +39,65 @@ pub enum WarpSide {
     Right,
 }
 
-/// What a multiplication by a warp adds, and how.
+/// The operation that a multiplication by a warp accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarpMmaOp {
-    /// Products.
+    /// Multiply and add.
     Add,
-    /// Products of integers; each instruction clamps the sum to the numbers that there are.
+    /// Multiply and add integers; each instruction clamps the sum to the range of the type.
     Saturating,
-    /// How many bits are set in both rows.
+    /// Count the bits that are set in both rows.
     AndPopc,
-    /// How many bits differ.
+    /// Count the bits that differ.
     XorPopc,
 }
 
 /// An operand that is loaded into registers from a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadedType {
-    /// A left operand, by a warpgroup.
+    /// A left operand, loaded by a warpgroup.
     Warpgroup(FragmentType),
-    /// Either operand, by a warp.
+    /// Either operand, loaded by a warp.
     Warp(WarpFragmentType),
 }
 
-/// `accumulator += left · rightᵀ`, over all columns of both.
+/// `accumulator += left · rightᵀ`, over all columns of both operands.
 #[derive(Clone, Debug)]
 pub struct MmaSync {
-    /// What is added.
+    /// The operation.
     pub op: WarpMmaOp,
-    /// What is added to.
+    /// The accumulator, which is read and written.
     pub accumulator: LocalId,
-    /// Of as many rows as the accumulator.
+    /// The left operand, with as many rows as the accumulator.
     pub left: LocalId,
-    /// With a row for each column of the accumulator.
+    /// The right operand, with one row for each column of the accumulator.
     pub right: LocalId,
 }
 
-/// `dest = tile[at..]`, as an operand.
+/// `dest = tile[at..]`, loaded as an operand.
 #[derive(Clone, Debug)]
 pub struct FragmentLoad {
-    /// What is loaded.
+    /// The local to load.
     pub dest: LocalId,
-    /// Of which it is a part, as it is or transposed.
+    /// The tile that contains the operand, as it is or transposed.
     pub from: SharedOperand,
-    /// Row and column of the operand's matrix, each a `u32`.
+    /// Row and column in the operand's matrix, each a `u32`.
     pub at: [Expr; 2],
 }
 
 /// `tile[at..] = accumulator`, converted, by the whole warp.
 #[derive(Clone, Debug)]
 pub struct WarpStore {
-    /// What is stored.
+    /// The accumulator.
     pub accumulator: LocalId,
-    /// What is stored to.
+    /// The destination.
     pub tile: Expr,
-    /// Row and column there, each a `u32`.
+    /// Row and column in the tile, each a `u32`.
     pub at: [Expr; 2],
 }
 
 impl Team {
-    /// Rows of a matrix of which its threads hold one part: those of one instruction.
+    /// Returns the rows of one band: M of one instruction.
     pub const fn rows(self) -> u32 {
         match self {
             Self::Warpgroup => MMA_ROWS,
@@ -104,7 +105,7 @@ impl Team {
         }
     }
 
-    /// How the names of its types begin.
+    /// Returns the prefix of the names of the team's types.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Warpgroup => "",
@@ -114,14 +115,14 @@ impl Team {
 }
 
 impl FragmentLoad {
-    /// Whose registers it is loaded into.
+    /// Returns the team whose registers are loaded.
     pub fn team(&self, kernel: &Kernel) -> Option<Team> {
         LoadedType::of(&kernel.local(self.dest).ty).map(LoadedType::team)
     }
 }
 
 impl WarpSide {
-    /// Rows that are divided among the registers of all lanes, 8 to each.
+    /// Returns the rows of one band. A register, taken over all lanes, covers 8 of them.
     pub const fn rows(self) -> u32 {
         match self {
             Self::Left => WARP_ROWS,
@@ -129,12 +130,13 @@ impl WarpSide {
         }
     }
 
-    /// How many registers a lane has of those rows, for each [`unit`](WarpFragmentType::unit).
+    /// Returns the number of registers of a lane for one band and one
+    /// [`unit`](WarpFragmentType::unit).
     pub const fn halves(self) -> u32 {
         self.rows() / WARP_COLUMNS
     }
 
-    /// The name of the operand's type.
+    /// Returns the name of the operand's type.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Left => "WarpLeft",
@@ -144,31 +146,32 @@ impl WarpSide {
 }
 
 impl WarpFragmentType {
-    /// Elements of a row that the four lanes of a row hold in a register each: 16 bytes, and 32 of
-    /// `f64`. The least that is multiplied.
+    /// Returns the number of elements along a row that one register of each of the row's four lanes
+    /// covers: 16 bytes, or 32 bytes of `f64`. It is the smallest K of a multiplication.
     pub const fn unit(self) -> u32 {
         if matches!(self.element, Scalar::F64) { 4 } else { 16 / self.element.bytes() }
     }
 
-    /// Units of a row.
+    /// Returns the number of units in a row.
     pub const fn units(self) -> u32 {
         self.columns / self.unit()
     }
 
-    /// Groups of rows, [`WarpSide::rows`] each.
+    /// Returns the number of bands, of [`WarpSide::rows`] rows each.
     pub const fn bands(self) -> u32 {
         self.rows / self.side.rows()
     }
 
-    /// How many registers a lane holds, of 64 bits for `f64` and else of 32.
+    /// Returns the number of registers per lane, of 64 bits for `f64` and of 32 bits otherwise.
     pub const fn registers(self) -> u32 {
         self.bands().saturating_mul(self.units()).saturating_mul(self.side.halves())
     }
 
-    /// The first element of the 8 rows and the unit of which register `i` holds a part.
+    /// Returns row and column of the first element of the block, 8 rows by one unit, that register
+    /// `i` holds a part of.
     ///
-    /// Source: PTX ISA, "Matrix Fragments for mma.m16n8k*": of A two registers are one below the
-    /// other, then those of the next unit follow.
+    /// Source: PTX ISA, "Matrix Fragments for mma.m16n8k*". For A, two registers cover rows 0 to 7
+    /// and 8 to 15 of one unit; those of the next unit follow.
     pub const fn origin(self, i: u32) -> [u32; 2] {
         let halves = self.side.halves();
         let of_band = self.units() * halves;
@@ -178,7 +181,7 @@ impl WarpFragmentType {
 }
 
 impl LoadedType {
-    /// That of a local; none of one that is not loaded so.
+    /// Returns the operand type of a local, or `None` if its type is not loaded from a tile.
     pub fn of(ty: &Type) -> Option<Self> {
         if let Type::Fragment(fragment) = *ty {
             Some(Self::Warpgroup(fragment))
@@ -189,7 +192,7 @@ impl LoadedType {
         }
     }
 
-    /// Whose registers.
+    /// Returns the team whose registers hold the operand.
     pub const fn team(self) -> Team {
         match self {
             Self::Warpgroup(_) => Team::Warpgroup,
@@ -197,7 +200,7 @@ impl LoadedType {
         }
     }
 
-    /// What each warp holds of it.
+    /// Returns the part that each warp holds.
     pub const fn of_warp(self) -> WarpFragmentType {
         match self {
             Self::Warpgroup(FragmentType { element, rows, columns }) => {
@@ -208,7 +211,7 @@ impl LoadedType {
         }
     }
 
-    /// Rows and columns.
+    /// Returns the numbers of rows and columns.
     pub const fn extents(self) -> [u32; 2] {
         match self {
             Self::Warpgroup(FragmentType { rows, columns, .. })
@@ -216,11 +219,11 @@ impl LoadedType {
         }
     }
 
-    /// As [`WarpFragmentType::origin`]; of a warpgroup, that of its first warp, whose bands are 64
-    /// rows apart.
+    /// Like [`WarpFragmentType::origin`]. For a warpgroup this is the origin in its first warp,
+    /// whose bands are 64 rows apart.
     ///
-    /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*": of each 64 rows a warp has
-    /// 16, and of these what it has for mma.m16n8k*.
+    /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*". Of each 64 rows a warp
+    /// holds 16, distributed as for mma.m16n8k*.
     pub const fn origin(self, i: u32) -> [u32; 2] {
         let [row, column] = self.of_warp().origin(i);
         match self {
@@ -231,7 +234,7 @@ impl LoadedType {
 }
 
 impl WarpMmaOp {
-    /// Its name in a kernel.
+    /// Returns the method's name in a kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "mma_sync",
@@ -241,7 +244,8 @@ impl WarpMmaOp {
         }
     }
 
-    /// What tensor cores take fragments of this scalar for: bits are those of unsigned integers.
+    /// Returns how the tensor cores interpret fragments of this scalar. Bits are stored in unsigned
+    /// integers.
     pub fn operand(self, scalar: Scalar) -> Option<Operand> {
         const BITS: [Scalar; 4] = [Scalar::U8, Scalar::U16, Scalar::U32, Scalar::U64];
         match self {

@@ -1,25 +1,24 @@
-//! The kernel's intermediate representation: what `parse` makes, `check` judges, `lower` and `host`
-//! read.
+//! The intermediate representation of a kernel: built by `parse`, validated by `check`, read by
+//! `lower` and `host`.
 //!
-//! * **Expressions are pure values.** Evaluating one twice, or not at all, changes nothing but
-//!   time.
+//! * **Expressions are pure values.** Evaluating one twice, or not at all, changes nothing but the
+//!   running time.
 //! * **Statements are effects.** Every load, store, barrier operation, copy and call that the
 //!   hardware can notice is a [`StmtKind`] of its own with typed operands; no effect hides in a
 //!   string. A statement that yields a value names the local it writes.
-//! * **Functions and generics are gone.** A kernel is one instance with every constant known;
-//!   `#[tma_device]` functions are inlined, a `return` in one being a [`StmtKind::Leave`] of its
-//!   block.
-//! * **Handles are values too.** A tile or barrier is the address of its place in shared memory, so
-//!   it may be kept in a local or picked from [`Type::Stages`] by a run-time index.
-//! * **A pipeline, its states and slots, and a phase are taken apart** while a kernel is parsed:
-//!   what is left of them are `Stages` of tiles and barriers, and locals for numbers and parities.
-//!   See [`Compound`].
-//! * **Each statement says where it comes from**: its [`Origin`] names the line, and the device
-//!   functions and methods of pipelines that were taken apart into it.
+//! * **There are no functions and no generics.** A kernel is one instance with every constant
+//!   known. `#[tma_device]` functions are inlined; a `return` in one becomes a [`StmtKind::Leave`]
+//!   of its block.
+//! * **Handles are values too.** A tile or barrier is an address in shared memory. It may be kept
+//!   in a local, or selected from [`Type::Stages`] by a run-time index.
+//! * **Compound values are split while a kernel is parsed.** A pipeline, its states and slots, and
+//!   a phase become `Stages` of tiles and barriers, and locals for numbers and parities. See
+//!   [`Compound`].
+//! * **Each statement records its source**: its [`Origin`] names the line, and the device functions
+//!   and pipeline methods that were expanded into it.
 //! * **Coordinates are logical**: row-major, outermost first. Only `lower` and the runtime reverse
 //!   them.
-//! * Spans and origins sit beside the nodes and have no meaning. [`print`](mod@print) shows
-//!   everything but them.
+//! * **Spans and origins carry no meaning.** [`print`](mod@print) shows everything but them.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

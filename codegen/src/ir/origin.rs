@@ -1,95 +1,96 @@
-//! Where statements come from: the line, and the calls that were taken apart into them.
+//! Sources of statements: the line, and the inlined calls around it.
 
 use super::{Kernel, SharedId, Span};
 
-/// Where a statement comes from.
+/// The source of a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
-    /// Where it is written. For a statement of an inlined function this is in that function.
+    /// The span. A statement of an inlined function has its span in that function.
     pub span: Span,
-    /// The innermost call that it is a part of; none for what the kernel's own body says directly.
+    /// The innermost expanded call that contains it; `None` for a statement of the kernel's own
+    /// body.
     pub call: Option<CallId>,
 }
 
-/// A call that no longer exists as such: the callee's statements stand in its place.
+/// A call that was replaced by the callee's statements.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What was called.
+    /// The callee.
     pub callee: Callee,
-    /// The call in the source.
+    /// The span of the call.
     pub span: Span,
-    /// The call that this one is a part of.
+    /// The call that contains this one.
     pub caller: Option<CallId>,
 }
 
-/// What a [`Call`] calls.
+/// The callee of a [`Call`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Callee {
-    /// A `#[tma_device]` function of this name.
+    /// The `#[tma_device]` function of this name.
     Device(String),
     /// A method of a pipeline, or of one of its states or slots.
     Pipeline {
-        /// Whose stages it is about.
+        /// The pipeline that the method operates on.
         pipeline: PipelineId,
-        /// Its name in the source, such as `release`.
+        /// The method's name in the source, such as `release`.
         method: String,
     },
-    /// Nothing: a statement by which the protocol of barriers is not judged, with all inside.
+    /// No function: a statement that, with everything inside it, is exempt from the protocol check.
     Trusted {
-        /// Why it is right, as the source says.
+        /// The justification in the source.
         reason: String,
     },
 }
 
-/// A pipeline in shared memory. Its tiles and barriers are shared variables of their own.
+/// A pipeline in shared memory. Its tiles and barriers are separate shared variables.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
-    /// The `Stages` of each tile.
+    /// One `Stages` of tiles for each tile of a stage.
     pub tiles: Vec<SharedId>,
-    /// The barriers that complete when a stage is filled.
+    /// The barriers that complete when a stage has been filled.
     pub full: SharedId,
-    /// The barriers that complete when a stage is released.
+    /// The barriers that complete when a stage has been released.
     pub empty: SharedId,
-    /// How many stages there are.
+    /// The number of stages.
     pub stages: u32,
-    /// The `shared()` that makes it.
+    /// The `shared()` that creates it.
     pub span: Span,
 }
 
 impl Pipeline {
-    /// Its shared variables.
+    /// Returns its shared variables.
     pub fn parts(&self) -> impl Iterator<Item = SharedId> {
         self.tiles.iter().copied().chain([self.full, self.empty])
     }
 }
 
-/// Counts [`Kernel::calls`].
+/// Index into [`Kernel::calls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub u32);
 
-/// Counts [`Kernel::pipelines`].
+/// Index into [`Kernel::pipelines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipelineId(pub u32);
 
 impl Kernel {
-    /// The call `id`.
+    /// Returns the call `id`.
     pub fn call(&self, id: CallId) -> &Call {
         &self.calls[id.0 as usize]
     }
 
-    /// The pipeline `id`.
+    /// Returns the pipeline `id`.
     pub fn pipeline(&self, id: PipelineId) -> &Pipeline {
         &self.pipelines[id.0 as usize]
     }
 
-    /// The calls that a statement is a part of, innermost first.
+    /// Returns the calls that contain a statement, innermost first.
     pub fn calls_around(&self, origin: Origin) -> impl Iterator<Item = &Call> {
         std::iter::successors(origin.call, |&id| self.call(id).caller).map(|id| self.call(id))
     }
 
-    /// The pipeline and the name of the method that a statement is a part of.
+    /// Returns the pipeline and the name of the method that a statement was expanded from, if any.
     pub fn pipeline_call(&self, origin: Origin) -> Option<(&Pipeline, &str)> {
         self.calls_around(origin).find_map(|call| match &call.callee {
             Callee::Pipeline { pipeline, method } => Some((self.pipeline(*pipeline), &**method)),
@@ -97,12 +98,13 @@ impl Kernel {
         })
     }
 
-    /// Whether a statement is one by which the protocol is not judged, or inside one.
+    /// Whether a statement is exempt from the protocol check, by itself or by one around it.
     pub fn is_trusted(&self, origin: Origin) -> bool {
         self.calls_around(origin).any(|call| matches!(call.callee, Callee::Trusted { .. }))
     }
 
-    /// The statements by which the protocol is not judged: where they say so, and why.
+    /// Returns the spans and justifications of the statements that are exempt from the protocol
+    /// check.
     pub fn trusted_statements(&self) -> impl Iterator<Item = (Span, &str)> {
         self.calls.iter().filter_map(|call| match &call.callee {
             Callee::Trusted { reason } => Some((call.span, &**reason)),

@@ -1,4 +1,4 @@
-//! Stable text of a kernel, for people and for snapshots. Spans are left out.
+//! A stable textual form of kernels, for people and for snapshots. Spans are left out.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -287,7 +287,7 @@ fn copy_name<S>(kind: &CopyKind<S>) -> String {
     }
 }
 
-/// The place in shared memory, with a load's barrier and the blocks that get it.
+/// Writes the shared-memory side, with the barrier and the multicast of a load.
 fn shared_side(f: &mut Formatter<'_>, kind: &CopyKind<impl Display>) -> fmt::Result {
     match kind {
         CopyKind::Load { to, barrier, multicast } => {

@@ -1,10 +1,10 @@
-//! Places in the user's source.
+//! Spans of the user's source.
 
 use proc_macro2::LineColumn;
 use quote::ToTokens;
 
-/// A run of tokens in the source. Kept as its two ends: on stable Rust a macro cannot join spans,
-/// but an error whose first and last token carry these is shown from one to the other.
+/// A range of tokens in the source, kept as its first and last token. On stable Rust a macro cannot
+/// join spans, but an error whose first and last token carry these is shown as one range.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     first: proc_macro2::Span,
@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the first to the last of `tokens`.
+    /// Returns the span from the first to the last of `tokens`.
     pub fn of(tokens: &impl ToTokens) -> Self {
         let mut all = tokens.to_token_stream().into_iter();
         let Some(first) = all.next() else { return Self::call_site() };
@@ -20,42 +20,42 @@ impl Span {
         Self { first: first.span(), last }
     }
 
-    /// From the beginning of `first` to the end of `last`.
+    /// Returns the span from the beginning of `first` to the end of `last`.
     pub(crate) fn between(first: Self, last: Self) -> Self {
         Self { first: first.first, last: last.last }
     }
 
-    /// The macro's invocation: the place of what has none of its own.
+    /// Returns the span of the macro invocation, for items without one of their own.
     pub fn call_site() -> Self {
         proc_macro2::Span::call_site().into()
     }
 
-    /// The span of the first token.
+    /// Returns the span of the first token.
     pub fn first(self) -> proc_macro2::Span {
         self.first
     }
 
-    /// The span of the last token.
+    /// Returns the span of the last token.
     pub fn last(self) -> proc_macro2::Span {
         self.last
     }
 
-    /// Line (from 1) and column (from 0) of the beginning.
+    /// Returns line (from 1) and column (from 0) of the beginning.
     pub fn start(self) -> LineColumn {
         self.first.start()
     }
 
-    /// The line (from 1) of the first token.
+    /// Returns the line (from 1) of the first token.
     pub fn first_line(self) -> usize {
         self.first.start().line
     }
 
-    /// The line (from 1) of the last token.
+    /// Returns the line (from 1) of the last token.
     pub fn last_line(self) -> usize {
         self.last.end().line
     }
 
-    /// Line (from 1) and column (from 0) of the end.
+    /// Returns line (from 1) and column (from 0) of the end.
     pub fn end(self) -> LineColumn {
         self.last.end()
     }

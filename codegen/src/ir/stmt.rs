@@ -5,54 +5,55 @@ use super::{
     MatrixStore, Mma, MmaSync, Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
 };
 
-/// Statements in order.
+/// A sequence of statements.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The statements.
+    /// The statements, in order.
     pub stmts: Vec<Stmt>,
 }
 
-/// An effect and where it comes from.
+/// An effect and its source.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// Its name in this kernel.
+    /// The number within the kernel.
     pub id: StmtId,
-    /// What it does.
+    /// The effect.
     pub kind: StmtKind,
-    /// Where it comes from.
+    /// The source.
     pub origin: Origin,
 }
 
-/// Counts the statements of a kernel, each before those inside it. Only a finished kernel is
-/// counted; while it is parsed, all are 0.
+/// The number of a statement in its kernel, in pre-order. Assigned once the kernel is finished;
+/// until then every id is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StmtId(pub u32);
 
 impl Stmt {
-    /// A statement of a kernel that is being parsed.
+    /// Creates a statement of a kernel that is being parsed.
     pub fn new(kind: StmtKind, origin: Origin) -> Self {
         Self { id: StmtId::default(), kind, origin }
     }
 }
 
-/// Names a loop or block, for those that leave it; unique within a kernel.
+/// Identifies a loop or block for the statements that leave it. Unique within a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(pub u32);
 
-/// What a statement does.
+/// The effect of a statement.
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// `local[index]… = value`; no index for a scalar or a whole array. Indices are `usize`.
+    /// `local[index]… = value`. `index` is empty for a scalar or a whole array; indices are
+    /// `usize`.
     Assign { local: LocalId, index: Vec<Expr>, value: Expr },
     /// `if`.
     If { condition: Expr, then: Block, otherwise: Block },
-    /// `match` on an integer or `bool`: the first arm with a range that holds the value, else
-    /// `otherwise`.
+    /// `match` on an integer or `bool`: runs the first arm with a range that contains the value,
+    /// else `otherwise`.
     Match { value: Expr, arms: Vec<Arm>, otherwise: Block },
     /// `loop`.
     Loop { label: Label, body: Block },
-    /// `while`: `header` computes what `condition` reads, before every turn.
+    /// `while`: `header` computes the operands of `condition` before every iteration.
     While { label: Label, header: Block, condition: Expr, body: Block },
     /// `for variable in range`.
     For(Box<For>),
@@ -60,16 +61,16 @@ pub enum StmtKind {
     Labelled { label: Label, body: Block },
     /// Ends the loop.
     Break(Label),
-    /// Goes on with the loop's next turn.
+    /// Continues with the loop's next iteration.
     Continue(Label),
     /// Ends the labelled block.
     Leave(Label),
     /// Ends the thread.
     Return,
 
-    // Tiles, arrays and barriers may be `Remote`; of barriers those only that are arrived at. Where
-    // `dest` or `value` is an array, an access to a tile or to global memory is of so many
-    // consecutive elements, by one instruction.
+    // Tiles, arrays and barriers may be `Remote`; a remote barrier can only be arrived at. If
+    // `dest` or `value` is an array, an access to a tile or to global memory covers that many
+    // consecutive elements with one instruction.
     /// `dest = tile[at]`, with the swizzle applied.
     TileGet { dest: LocalId, tile: Expr, at: Vec<Expr> },
     /// `tile[at] = value`, with the swizzle applied.
@@ -85,82 +86,83 @@ pub enum StmtKind {
     /// A load, store or atomic operation with an order and a scope.
     Atomic(Box<Atomic>),
 
-    /// A copy by a tensor map.
+    /// A copy that uses a tensor map.
     TileCopy(Box<TileCopy>),
     /// A copy of consecutive elements between global and shared memory.
     BulkCopy(Box<BulkCopy>),
     /// A copy of consecutive elements to another block of the cluster.
     RemoteCopy(Box<RemoteCopy>),
-    /// Brings a tensor map into the cache of descriptors (`prefetch.tensormap`).
+    /// Prefetches a tensor map into the descriptor cache (`prefetch.tensormap`).
     PrefetchMap(MapRef),
-    /// An mbarrier operation; `scope` tells between whom an arrival and a wait order memory.
+    /// An mbarrier operation. `scope` is the scope within which an arrival and a wait order memory.
     Barrier { barrier: Expr, op: BarrierOp, scope: Scope },
-    /// Changes a map in shared memory.
+    /// Modifies a tensor map in shared memory.
     EditMap { map: Expr, edit: MapEdit },
-    /// Makes what was published as `maps[index]` visible to the copies of this thread; traps out of
-    /// bounds.
+    /// Makes the tensor map that was published as `maps[index]` visible to copies of this thread.
+    /// Traps out of bounds.
     AcquireMap { maps: ParamId, index: Expr },
-    /// Closes the group of the bulk stores that this thread has issued.
+    /// Closes the bulk group of the stores that this thread has issued
+    /// (`cp.async.bulk.commit_group`).
     BulkCommitGroup,
-    /// Waits until at most `pending` of this thread's groups are unfinished: reading their source
-    /// (`read_only`), or altogether.
+    /// Waits until at most `pending` bulk groups of this thread are incomplete
+    /// (`cp.async.bulk.wait_group`). With `read_only`, a group counts as complete once its sources
+    /// have been read.
     BulkWaitGroup { pending: u32, read_only: bool },
 
-    /// Starts a multiplication by the tensor cores, as a group of its own.
+    /// Starts a matrix multiplication on the tensor cores, committed as a group of its own.
     Mma(Box<Mma>),
-    /// Waits until these multiplications of `accumulator` are complete.
+    /// Waits until the `awaited` multiplications of `accumulator` are complete.
     MmaWait { accumulator: LocalId, awaited: Awaited },
-    /// `dest` is `accumulator`, converted to the elements of a left operand.
+    /// `dest = accumulator`, converted to the element type of a left operand.
     Pack { dest: LocalId, accumulator: LocalId },
-    /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup; `first` is a `u32`.
+    /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup. `first` is a `u32`.
     StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
-    /// Goes on only if all of a matrix is in its slice; otherwise traps.
+    /// Traps unless the whole matrix lies in its slice.
     CheckMatrix(Box<GlobalMatrix>),
-    /// `matrix[at..] = accumulator[.., first..]`, converted, each thread its elements.
+    /// `matrix[at..] = accumulator[.., first..]`, converted. Each thread stores its own elements.
     StoreMatrix(Box<MatrixStore>),
-    /// `dest` has `op` of each row of `accumulator`, over all threads that have elements of the
-    /// row.
+    /// `dest = op` of each row of `accumulator`, over all threads that hold elements of the row.
     ReduceRows { dest: LocalId, op: RowOp, accumulator: LocalId },
-    /// `dest` is a part of a tile, as an operand in the registers of a warp (`ldmatrix`).
+    /// `dest = tile[at..]`, loaded as an operand into registers (`ldmatrix`).
     LoadFragment(Box<FragmentLoad>),
-    /// `accumulator += left · rightᵀ`, all in the registers of a warp (`mma.sync`).
+    /// `accumulator += left · rightᵀ`, all in registers of a warp (`mma.sync`).
     MmaSync(Box<MmaSync>),
-    /// A part of a tile is an accumulator of a warp, converted.
+    /// `tile[at..] = accumulator`, from the registers of a warp, converted.
     StoreWarp(Box<WarpStore>),
-    /// Gives the warpgroup's threads this many registers, which is more than they have
-    /// (`increase`), or less.
+    /// Raises (`increase`) or lowers the number of registers of each thread of the warpgroup to
+    /// `registers` (`setmaxnreg`).
     SetMaxRegisters { increase: bool, registers: u32 },
 
     /// Orders memory accesses.
     Fence(Fence),
-    /// Threads meet.
+    /// Synchronises threads.
     Sync(Sync),
-    /// `threads` threads meet at barrier `id` (`barrier.sync id, threads`).
+    /// Synchronises `threads` threads at barrier `id` (`barrier.sync id, threads`).
     NamedBarrierSync { id: Expr, threads: Expr },
-    /// Counts this thread in at barrier `id`, where `threads` meet (`barrier.arrive id, threads`).
+    /// Arrives at barrier `id` of `threads` threads without waiting (`barrier.arrive id, threads`).
     NamedBarrierArrive { id: Expr, threads: Expr },
-    /// All threads of the grid meet: one of each block counts it in at `counter[0]`, a `u32`, and
-    /// waits for the others.
+    /// Synchronises all threads of the grid. One thread of each block increments `counter[0]`, a
+    /// `u32`, and waits until all blocks have done so.
     SyncGrid { counter: ParamId },
-    /// Waits for the grids before this one, or lets the next one start.
+    /// Waits for the preceding grids, or lets the next grid start.
     GridDependency(GridDependency),
-    /// `dest` is true in one thread of the warp (`elect.sync`).
+    /// `dest` is true in exactly one thread of the warp (`elect.sync`).
     ElectOne { dest: LocalId },
-    /// `dest` is what the lanes of the warp make of the `value` of each.
+    /// `dest = op` over the `value` of every lane of the warp.
     Warp { dest: LocalId, value: Expr, op: WarpOp },
 
     /// Stops the grid with an error.
     Trap,
-    /// Stops the grid with `message` unless `condition` holds; if it is `assumed`, in checked
-    /// kernels alone.
+    /// Stops the grid with `message` unless `condition` holds. An `assumed` condition is tested in
+    /// checked kernels alone.
     Assert { condition: Expr, message: String, assumed: bool },
     /// Prints from the GPU.
     Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
-    /// Prints the elements of a tile from the GPU, in rows.
+    /// Prints the elements of a tile from the GPU, row by row.
     PrintTile { tile: Expr },
 }
 
-/// What a checked kernel says where something does not hold that it assumes.
+/// The message of a checked kernel when an assumption does not hold.
 pub const ASSUMPTION_FAILED: &str = "an assumption does not hold";
 
 /// An arm of a `match`.
@@ -168,16 +170,16 @@ pub const ASSUMPTION_FAILED: &str = "an assumption does not hold";
 pub struct Arm {
     /// Inclusive ranges of values.
     pub ranges: Vec<(i128, i128)>,
-    /// What to do for these.
+    /// The statements to run for these values.
     pub body: Block,
 }
 
 /// A `for` over a range.
 #[derive(Clone, Debug)]
 pub struct For {
-    /// Names the loop.
+    /// The loop's label.
     pub label: Label,
-    /// Takes each value of the range.
+    /// The local that takes each value of the range.
     pub variable: LocalId,
     /// The first value.
     pub start: Expr,
@@ -185,71 +187,72 @@ pub struct For {
     pub end: Expr,
     /// Whether the bound belongs to the range (`..=`).
     pub inclusive: bool,
-    /// How far apart values are; a `usize`; 1 unless `step_by` says otherwise.
+    /// The increment, a `usize`. It is 1 without `step_by`.
     pub step: Expr,
-    /// Whether the loop must be gone from the PTX.
+    /// Whether the loop must be fully unrolled in the PTX.
     pub unroll: bool,
-    /// What to do for each.
+    /// The statements of one iteration.
     pub body: Block,
 }
 
-/// What is done to an mbarrier. Source: PTX ISA, "mbarrier".
+/// An operation on an mbarrier. Source: PTX ISA, "mbarrier".
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
 pub enum BarrierOp {
     /// `mbarrier.init`: `count` arrivals complete each phase.
     Init { count: Expr },
-    /// `mbarrier.inval`: the memory may be used for something else.
+    /// `mbarrier.inval`: the memory may be used for other purposes.
     Invalidate,
     /// `mbarrier.arrive`.
     Arrive,
-    /// `mbarrier.arrive` with a count: as that many arrivals.
+    /// `mbarrier.arrive` with a count: equivalent to that many arrivals.
     ArriveMany { count: Expr },
-    /// `mbarrier.arrive` with its result: `dest` is the state of the phase that was arrived at.
+    /// `mbarrier.arrive` with its result: `dest` is the state of the phase arrived at.
     ArriveToken { dest: LocalId },
-    /// `mbarrier.arrive_drop`: arrives, and is not counted in the phases after this one.
+    /// `mbarrier.arrive_drop`: arrives, and lowers the number of arrivals that later phases expect.
     ArriveDrop,
     /// `mbarrier.arrive.expect_tx`: raises the phase's transaction count by `bytes`, then arrives.
     ArriveExpectTx { bytes: Expr },
     /// `mbarrier.expect_tx`.
     ExpectTx { bytes: Expr },
-    /// Blocks until the phase of `parity` has completed.
+    /// Blocks until the phase with `parity` has completed.
     Wait { parity: Expr },
-    /// Blocks until the phase whose state `token` is has completed.
+    /// Blocks until the phase with the state `token` has completed.
     WaitToken { token: Expr },
-    /// `dest` tells whether the phase of `parity` has completed, at once (`mbarrier.test_wait`).
+    /// `dest` = whether the phase with `parity` has completed, without blocking
+    /// (`mbarrier.test_wait`).
     TestWait { dest: LocalId, parity: Expr },
-    /// `dest` tells whether the phase of `parity` has completed; may wait a little
-    /// (`mbarrier.try_wait`).
+    /// `dest` = whether the phase with `parity` has completed. May block for a system-dependent
+    /// time (`mbarrier.try_wait`).
     TryWait { dest: LocalId, parity: Expr },
-    /// As `TryWait`, waiting up to about `nanoseconds`.
+    /// Like `TryWait`, with a time limit of about `nanoseconds`.
     TryWaitFor { dest: LocalId, parity: Expr, nanoseconds: Expr },
 }
 
-/// Where threads meet.
+/// A synchronisation of a fixed group of threads, or one half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
     /// All threads of the block (`barrier.sync 0`).
     Threads,
     /// All threads of the warp (`bar.warp.sync`).
     Warp,
-    /// All threads of the warpgroup (`barrier.sync`, of a barrier that is the warpgroup's).
+    /// All threads of the warpgroup (`barrier.sync` on a barrier reserved for the warpgroup).
     Warpgroup,
-    /// All threads of the cluster (`barrier.cluster.arrive`, `.wait`).
+    /// All threads of the cluster (`barrier.cluster.arrive`, then `.wait`).
     Cluster,
-    /// The first half of [`Sync::Cluster`]: this thread is there.
+    /// The first half of [`Sync::Cluster`]: arrives without waiting.
     ClusterArrive,
-    /// The second half: waits for all others.
+    /// The second half: waits until all other threads have arrived.
     ClusterWait,
 }
 
-/// What a grid tells or asks the grids beside it in its stream. Source: PTX ISA, "griddepcontrol".
+/// A dependency between grids of a stream. Source: PTX ISA, "griddepcontrol".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GridDependency {
-    /// Waits until the grids that this one depends on have ended, and sees what they wrote
+    /// Waits until the grids that this one depends on have completed and their writes are visible
     /// (`griddepcontrol.wait`).
     Wait,
-    /// The next grid may start once all blocks have said this or ended
+    /// Lets the next grid start once every block has executed this or ended
     /// (`griddepcontrol.launch_dependents`).
     Launch,
 }
@@ -257,17 +260,17 @@ pub enum GridDependency {
 /// A piece of a format string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrintfPiece {
-    /// Text as it is.
+    /// Literal text.
     Text(String),
-    /// An argument, by position.
+    /// A formatted argument.
     Arg {
-        /// Counts the arguments.
+        /// The position among the arguments.
         index: usize,
-        /// `{:x}`.
+        /// Hexadecimal: `{:x}`.
         hex: bool,
-        /// `{:.3}`.
+        /// Digits after the point: `{:.3}`.
         precision: Option<u32>,
-        /// `{:8}`.
+        /// Minimum width: `{:8}`.
         width: Option<u32>,
     },
 }

@@ -7,7 +7,7 @@ use super::{
     WarpFragmentType,
 };
 
-/// An unknown of type inference; gone once `parse` has finished a kernel.
+/// An inference variable. None is left once `parse` has finished a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InferId(pub u32);
 
@@ -16,66 +16,66 @@ pub struct InferId(pub u32);
 pub enum Type {
     /// `()`.
     Unit,
-    /// `!`: control does not come back from here.
+    /// `!`: control never returns from the expression.
     Never,
-    /// A number or a truth value.
+    /// A number or a `bool`.
     Scalar(Scalar),
-    /// Three `u32`: the answer of the place queries. Never stored in a local.
+    /// Three `u32`: the result of `thread_idx()` and the other index queries. Never stored in a
+    /// local.
     Dim3,
-    /// 64 bits that tell the L2 cache what to keep.
+    /// An L2 cache policy (64 bits).
     CachePolicy,
-    /// A fixed array in registers.
+    /// A fixed-length array in registers.
     Array(Box<Type>, u32),
-    /// A matrix in registers, which the tensor cores add to.
+    /// A matrix in registers, to which the tensor cores add.
     Accumulator(AccumulatorType),
-    /// A value for each row of an accumulator that a thread has elements of.
+    /// One value for each accumulator row of which a thread holds elements.
     Rows(RowsType),
-    /// A left operand of the tensor cores in registers.
+    /// The left operand of a `wgmma`, in registers of a warpgroup.
     Fragment(FragmentType),
-    /// An operand of the tensor cores in the registers of a warp.
+    /// An operand of an `mma.sync`, in registers of a warp.
     WarpFragment(WarpFragmentType),
     /// A tile in shared memory.
     Tile(TileType),
     /// An mbarrier in shared memory.
     Barrier,
-    /// The state of an mbarrier's phase, as an arrival gives it (64 bits).
+    /// The state of an mbarrier's phase, as returned by an arrival (64 bits).
     Token,
-    /// Scalars in shared memory.
+    /// An array of scalars in shared memory.
     SharedArray(Scalar, u32),
-    /// As many of one thing in shared memory, picked by index.
+    /// A fixed-length array of shared objects of one type, selected by index.
     Stages(Box<Type>, u32),
-    /// The same thing in the shared memory of a block of the cluster: a tile, barrier, array, or
-    /// stages of these.
+    /// A shared object of another block of the cluster: a tile, barrier, array, or stages of these.
     Remote(Box<Type>),
-    /// An enum of the language, of which a word takes a variant. Never stored in a local.
+    /// An enum of the language whose variants are written as arguments. Never stored in a local.
     Choice(ChoiceType),
-    /// A parameter: the descriptor of a tensor in global memory that is moved tile by tile.
+    /// A parameter: the descriptor of a tensor in global memory that is copied tile by tile.
     TensorMap(TileType),
     /// A parameter: the descriptor of a tensor with this many dimensions, of which one copy moves a
-    /// column of pixels. The tile has pixels by channels.
+    /// column of pixels (im2col mode). The tile has pixels by channels.
     Im2colMap(TileType, u32),
-    /// A parameter: maps in global memory, which kernels make.
+    /// A parameter: tensor maps in global memory that kernels create.
     Maps(TileType),
-    /// A map in shared memory, to be changed.
+    /// A tensor map in shared memory, for modification.
     SharedMap(TileType),
     /// A parameter: a slice of global memory.
     Global(Scalar),
-    /// Of several parts; gone once `parse` has finished a kernel.
+    /// A value of several parts. None is left once `parse` has finished a kernel.
     Compound(Compound),
-    /// Not yet known.
+    /// Not yet inferred.
     Infer(InferId),
-    /// The type of what was already reported; agrees with every type.
+    /// The type of an expression whose error was already reported. Agrees with every type.
     Error,
 }
 
 impl Type {
-    /// The scalar, if it is one.
+    /// Returns the scalar type, if it is one.
     pub fn as_scalar(&self) -> Option<Scalar> {
         if let Self::Scalar(scalar) = self { Some(*scalar) } else { None }
     }
 
-    /// How many scalars a value of it holds in registers: of what has elements all, of anything
-    /// else one.
+    /// Returns the number of scalars that a value holds in registers: of an aggregate the sum over
+    /// its elements, of any other type 1.
     pub fn scalars(&self) -> u64 {
         match self.elements() {
             Some((element, len)) => element.scalars().saturating_mul(u64::from(len)),
@@ -83,8 +83,8 @@ impl Type {
         }
     }
 
-    /// What has elements in registers that are read and written by index: their type, and how many
-    /// a thread has.
+    /// Returns the element type and the number of elements per thread, if the elements are in
+    /// registers and accessed by index.
     pub fn elements(&self) -> Option<(Type, u32)> {
         if let Self::Array(element, len) = self {
             Some(((**element).clone(), *len))
@@ -97,7 +97,7 @@ impl Type {
         }
     }
 
-    /// Whether a local can hold it, as far as is known.
+    /// Whether a local can hold a value of this type, as far as the type is known.
     pub fn is_storable(&self) -> bool {
         match self {
             Self::Scalar(_) | Self::Array(..) | Self::Token | Self::CachePolicy | Self::Infer(_) => true,
@@ -116,7 +116,7 @@ impl Type {
         }
     }
 
-    /// The tile that a map moves.
+    /// Returns the tile that a tensor map copies.
     pub fn moved(&self) -> Option<&TileType> {
         if let Self::TensorMap(tile) | Self::Im2colMap(tile, _) | Self::Maps(tile) = self {
             Some(tile)
@@ -125,8 +125,8 @@ impl Type {
         }
     }
 
-    /// The elements in shared memory that lie one after the other in it: their type and how many
-    /// there are.
+    /// Returns the element type and the number of elements, if the elements are contiguous in
+    /// shared memory.
     pub fn sequence(&self) -> Option<(Scalar, u64)> {
         if let Self::SharedArray(element, len) = self {
             Some((*element, u64::from(*len)))
@@ -139,7 +139,7 @@ impl Type {
         }
     }
 
-    /// Whether a value of it is an address in the block's shared memory.
+    /// Whether a value of this type is an address in the block's own shared memory.
     pub fn is_shared_handle(&self) -> bool {
         match self {
             Self::Tile(_) | Self::Barrier | Self::SharedArray(..) | Self::SharedMap(_) | Self::Stages(..) => {
@@ -168,7 +168,7 @@ impl Type {
         }
     }
 
-    /// The thing itself, where it may be another block's.
+    /// Returns the type of the object itself, whether or not it belongs to another block.
     pub fn local(&self) -> &Type {
         if let Self::Remote(thing) = self { thing } else { self }
     }

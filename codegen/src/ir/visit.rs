@@ -1,4 +1,4 @@
-//! Walks over a kernel.
+//! Traversals of a kernel.
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicPlace, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
@@ -6,7 +6,7 @@ use super::{
     RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
-/// Numbers the statements of a kernel's body, each before those inside it.
+/// Numbers the statements of a kernel's body in pre-order.
 pub fn number(body: &mut Block) {
     fn count_on(block: &mut Block, next: &mut u32) {
         for stmt in &mut block.stmts {
@@ -18,7 +18,7 @@ pub fn number(body: &mut Block) {
     count_on(body, &mut 0);
 }
 
-/// Calls `f` for every statement in `block`, those of inner blocks after the one that holds them.
+/// Calls `f` for every statement in `block`, in pre-order.
 pub fn for_each_stmt<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
     for stmt in &block.stmts {
         f(stmt);
@@ -37,7 +37,7 @@ pub fn for_each_expr<'a>(block: &'a Block, f: &mut impl FnMut(&'a Expr)) {
     });
 }
 
-/// Calls `f` for `expr` and everything in it, operands first.
+/// Calls `f` for `expr` and all its subexpressions, operands first.
 pub fn within<'a>(expr: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
     for operand in expr_operands(&expr.kind) {
         within(operand, f);
@@ -54,7 +54,7 @@ pub fn each_local(expr: &Expr, f: &mut impl FnMut(LocalId)) {
     });
 }
 
-/// Calls `f` for `expr` and everything in it, operands first.
+/// Like [`within`], with unique borrows.
 pub fn within_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     for operand in expr_operands_mut(&mut expr.kind) {
         within_mut(operand, f);
@@ -62,8 +62,7 @@ pub fn within_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     f(expr);
 }
 
-// The same tables are needed for shared and for unique borrows; written once, as macros over the
-// borrow.
+// Shared and unique borrows need the same tables. The macros are generic over the borrow.
 
 macro_rules! expr_operands {
     ($kind:expr, $as_ref:ident) => {
@@ -126,11 +125,12 @@ macro_rules! shared_range {
     }};
 }
 
-/// What a statement consists of.
+/// The direct constituents of a statement.
 struct Parts<E, B> {
-    /// The expressions that it reads itself, not those of inner blocks (but for a loop's header).
+    /// The operands of the statement itself, such as a loop's condition or range. Expressions in
+    /// inner blocks are not included.
     operands: Vec<E>,
-    /// The blocks inside, in order.
+    /// The inner blocks, in order.
     blocks: Vec<B>,
 }
 
@@ -306,27 +306,28 @@ fn parts_mut(kind: &mut StmtKind) -> Parts<&mut Expr, &mut Block> {
     parts!(kind)
 }
 
-/// The expressions that `kind` reads directly, not those of inner blocks (but for a loop's header).
+/// Returns the operands of the statement itself, such as a loop's condition or range. Expressions
+/// in inner blocks are not included.
 pub fn operands(kind: &StmtKind) -> Vec<&Expr> {
     parts(kind).operands
 }
 
-/// As [`operands`].
+/// Like [`operands`], with unique borrows.
 pub fn operands_mut(kind: &mut StmtKind) -> Vec<&mut Expr> {
     parts_mut(kind).operands
 }
 
-/// The blocks inside `kind`, in order.
+/// Returns the blocks inside `kind`, in order.
 pub fn blocks(kind: &StmtKind) -> Vec<&Block> {
     parts(kind).blocks
 }
 
-/// As [`blocks`].
+/// Like [`blocks`], with unique borrows.
 pub fn blocks_mut(kind: &mut StmtKind) -> Vec<&mut Block> {
     parts_mut(kind).blocks
 }
 
-/// The expressions that `expr` is made of.
+/// Returns the direct operands of `expr`.
 pub fn operands_of(expr: &Expr) -> Vec<&Expr> {
     expr_operands(&expr.kind)
 }

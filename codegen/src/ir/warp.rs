@@ -1,40 +1,42 @@
-//! Operations of the lanes of a warp on a value that each of them has.
+//! Operations across the lanes of a warp, on one value of each lane.
 
 use super::{Expr, Scalar};
 
-/// What the lanes of a warp do together. All 32 of them take part.
+/// An operation across the lanes of a warp. All 32 lanes take part.
 #[derive(Clone, Debug)]
 pub enum WarpOp {
-    /// Reads the value of another lane, which `by` (a `u32`) tells (`shfl.sync`).
+    /// Reads the value of the lane that `by` (a `u32`) selects (`shfl.sync`).
     Shuffle {
-        /// How the lane is found.
+        /// The meaning of `by`.
         op: ShuffleOp,
-        /// A mask, a distance, or a lane.
+        /// A mask, a distance, or a lane index.
         by: Expr,
     },
-    /// What holds for a `bool` of each lane (`vote.sync`).
+    /// A vote on a `bool` of each lane (`vote.sync`).
     Vote(VoteOp),
-    /// Which lanes have the same bits (`match.sync`): a mask of 32 bits.
+    /// The 32-bit mask of lanes with the same bits (`match.sync`).
     Match(MatchOp),
-    /// One value out of those of all lanes.
+    /// A reduction of the values of all lanes.
     Reduce(WarpReduceOp),
 }
 
-/// Which lane a shuffle reads. Source: PTX ISA, "shfl.sync".
+/// The lane that a shuffle reads. Source: PTX ISA, "shfl.sync".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ShuffleOp {
-    /// The lane whose number differs in the bits of a mask.
+    /// The lane whose index is this lane's XOR the mask.
     Xor,
-    /// The lane so many below; a lane that has none below keeps its own value.
+    /// The lane whose index is lower by the distance. A lane without such a lane keeps its own
+    /// value.
     Up,
-    /// The lane so many above; a lane that has none above keeps its own value.
+    /// The lane whose index is higher by the distance. A lane without such a lane keeps its own
+    /// value.
     Down,
-    /// The lane of this number.
+    /// The lane with this index.
     Idx,
 }
 
 impl ShuffleOp {
-    /// Its name; a kernel's function is `shuffle_` and this.
+    /// Returns the name. The kernel's function is `shuffle_` followed by this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xor => "xor",
@@ -45,19 +47,19 @@ impl ShuffleOp {
     }
 }
 
-/// What a vote tells. Source: PTX ISA, "vote.sync".
+/// The result of a vote. Source: PTX ISA, "vote.sync".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum VoteOp {
     /// Whether the condition holds in all lanes.
     All,
-    /// Whether it holds in at least one.
+    /// Whether the condition holds in at least one lane.
     Any,
-    /// In which lanes it holds: bit `i` is lane `i`.
+    /// The lanes in which the condition holds: bit `i` is lane `i`.
     Ballot,
 }
 
 impl VoteOp {
-    /// Its name in PTX.
+    /// Returns the name in PTX.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -66,7 +68,7 @@ impl VoteOp {
         }
     }
 
-    /// What it gives.
+    /// Returns the result type.
     pub const fn result(self) -> Scalar {
         match self {
             Self::All | Self::Any => Scalar::Bool,
@@ -75,17 +77,17 @@ impl VoteOp {
     }
 }
 
-/// Which lanes are compared. Source: PTX ISA, "match.sync".
+/// The lanes in the result of a match. Source: PTX ISA, "match.sync".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MatchOp {
-    /// The lanes with this lane's value.
+    /// The lanes with the same value as this lane.
     Any,
-    /// All lanes if they have one value, else none.
+    /// All lanes if they have the same value, else none.
     All,
 }
 
 impl MatchOp {
-    /// Its name; a kernel's function is `match_` and this.
+    /// Returns the name. The kernel's function is `match_` followed by this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -94,14 +96,14 @@ impl MatchOp {
     }
 }
 
-/// How the values of a warp become one.
+/// A reduction of the values of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WarpReduceOp {
     /// The sum; integers wrap.
     Add,
-    /// The least.
+    /// The minimum.
     Min,
-    /// The greatest.
+    /// The maximum.
     Max,
     /// Bitwise AND.
     And,
@@ -115,7 +117,7 @@ impl WarpReduceOp {
     /// Every operation, in the order of declaration.
     pub const ALL: [WarpReduceOp; 6] = [Self::Add, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor];
 
-    /// Its name; a kernel's function is `warp_reduce_` and this.
+    /// Returns the name. The kernel's function is `warp_reduce_` followed by this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -127,7 +129,7 @@ impl WarpReduceOp {
         }
     }
 
-    /// Whether it is on values of this type.
+    /// Whether it applies to values of this type.
     pub const fn takes(self, scalar: Scalar) -> bool {
         match self {
             Self::Add | Self::Min | Self::Max => scalar.is_arithmetic(),
@@ -135,7 +137,7 @@ impl WarpReduceOp {
         }
     }
 
-    /// The types that it takes, for a message.
+    /// Returns the types that it applies to, for a message.
     pub const fn types(self) -> &'static str {
         match self {
             Self::Add | Self::Min | Self::Max => "integers, f16, bf16, f32 and f64",
@@ -143,7 +145,7 @@ impl WarpReduceOp {
         }
     }
 
-    /// How values of this type are reduced.
+    /// Returns the implementation for values of this type.
     pub const fn method(self, scalar: Scalar) -> ReduceMethod {
         match self {
             Self::Add | Self::Min | Self::Max if scalar.is_integer() && scalar.bytes() <= 4 => {
@@ -155,12 +157,12 @@ impl WarpReduceOp {
     }
 }
 
-/// How the values of a warp are reduced.
+/// The implementation of a reduction across a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceMethod {
-    /// By `redux.sync`, which is on 32 bits: narrower integers are extended, and 64 bits are two
-    /// halves. Lanes that are not there are left out.
+    /// `redux.sync` on 32 bits. Narrower integers are extended, 64-bit ones are reduced in two
+    /// halves. Inactive lanes are left out.
     Instruction,
-    /// By five shuffles, which need all 32 lanes.
+    /// Five shuffles, which need all 32 lanes.
     Shuffles,
 }

@@ -7,7 +7,7 @@ use crate::ir::{BarrierOp, Expr, LocalId, Scope, Type};
 /// Lowers an operation on `barrier`.
 pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp, scope: Scope) -> Lower<()> {
     let is_remote = matches!(barrier.ty, Type::Remote(_));
-    // In a cluster other blocks may have arrived, and what they wrote is to be seen.
+    // In a cluster, other blocks may have arrived, and their writes must be visible.
     let cluster = cx.has_clusters() && scope == Scope::Cluster;
     let (instruction, operands): (_, &[&Expr]) = match op {
         BarrierOp::Arrive if is_remote => (nvvm::remote_mbarrier_arrive(cluster), &[]),
@@ -43,7 +43,7 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp, sco
     }
 }
 
-/// The local that `op` writes.
+/// Returns the local that `op` writes.
 fn answer(op: &BarrierOp) -> Option<LocalId> {
     match op {
         BarrierOp::ArriveToken { dest }

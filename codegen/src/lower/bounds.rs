@@ -1,7 +1,8 @@
-//! Tests of indices and divisors that nothing else tests, in kernels that are checked.
+//! Checks of indices and divisors, in checked kernels.
 //!
-//! Constants were judged by `check`, so that they cost nothing here. Indices into slices of global
-//! memory are tested in every kernel (`memory`), coordinates of copies beside the copies (`tma`).
+//! Constants have been checked by `check` and cost nothing here. Indices into slices of global
+//! memory are checked in every kernel (`memory`), and coordinates of copies next to the copies
+//! (`tma`).
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
@@ -12,23 +13,23 @@ use crate::backend::BackendError;
 use crate::ir::{BinaryOp, Expr, ExprKind, Scalar, Span};
 use crate::limits::WARP_THREADS;
 
-/// An index that was computed.
+/// A computed index.
 pub(super) struct Index<'c> {
     pub(super) value: IntValue<'c>,
-    /// Whether its arithmetic has not wrapped, if it can.
+    /// Whether its arithmetic has not wrapped; `None` if it cannot wrap.
     pub(super) same: Option<IntValue<'c>>,
     pub(super) span: Span,
 }
 
-/// The value of an index. Goes on only if it is [within](within) a thing.
+/// Emits an index, and the check that it is [within](within) an object.
 pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, thing: (&Expr, u32, &str)) -> Lower<IntValue<'c>> {
     let (value, same) = exact::index(cx, index)?;
     within(cx, Index { value, same, span: index.span }, thing)?;
     Ok(value)
 }
 
-/// Goes on only if an index is one of the `len` of `thing`, which are `what`: `elements`. A
-/// negative index is none, and neither is one whose arithmetic has wrapped.
+/// Checks that an index is less than `len`, the number of `thing`'s elements, which messages call
+/// `what`. A negative index fails, and so does one whose arithmetic has wrapped.
 pub(super) fn within<'c>(
     cx: &mut Cx<'c, '_>,
     Index { value, same, span }: Index<'c>,
@@ -44,17 +45,17 @@ pub(super) fn within<'c>(
     print::assert(cx, inside, &message, span)
 }
 
-/// So many rows or columns of a tile.
+/// A range of rows or columns of a tile.
 pub(super) struct Part<'t> {
     pub(super) tile: &'t Expr,
     pub(super) count: u32,
-    /// Those of the tile.
+    /// The number of them in the tile.
     pub(super) extent: u32,
-    /// `rows`, or `columns`.
+    /// Either `rows` or `columns`.
     pub(super) what: &'static str,
 }
 
-/// Goes on only if the part that begins with `first` is in its tile.
+/// Checks that the part that begins at `first` lies in its tile.
 pub(super) fn part<'c>(cx: &mut Cx<'c, '_>, first: IntValue<'c>, part: &Part<'_>, span: Span) -> Lower<()> {
     if !cx.checked || first.is_const() {
         return Ok(());
@@ -66,7 +67,7 @@ pub(super) fn part<'c>(cx: &mut Cx<'c, '_>, first: IntValue<'c>, part: &Part<'_>
     print::assert(cx, inside, &message, span)
 }
 
-/// Goes on only if `column`, in elements, begins a chunk of 16 bytes.
+/// Checks that `column`, in elements, is the start of a 16-byte chunk.
 pub(super) fn chunk<'c>(cx: &mut Cx<'c, '_>, column: IntValue<'c>, element: Scalar, span: Span) -> Lower<()> {
     let unit = 16 / element.bytes();
     if !cx.checked || column.is_const() || unit <= 1 {
@@ -77,7 +78,7 @@ pub(super) fn chunk<'c>(cx: &mut Cx<'c, '_>, column: IntValue<'c>, element: Scal
     print::assert(cx, whole, &format!("a part of a tile does not begin at a multiple of {unit}"), span)
 }
 
-/// Goes on only if `id` and `threads` are those of a named barrier: `sync_threads` has number 0.
+/// Checks that `id` and `threads` are valid for a named barrier. Id 0 belongs to `sync_threads`.
 pub(super) fn named_barrier<'c>(
     cx: &mut Cx<'c, '_>,
     id: (IntValue<'c>, Span),
@@ -93,7 +94,8 @@ pub(super) fn named_barrier<'c>(
         print::assert(cx, named, &format!("named barriers are 1 to {last}"), id.1)?;
     }
     if !threads.0.is_const() {
-        // In multiples of a warp, the lowest bits are 0; of no thread at all, all others are too.
+        // A multiple of the warp size has zeros in its lowest bits. For 0 threads all other bits
+        // are zero too.
         let bits = cx.u32_const(WARP_THREADS.trailing_zeros());
         let warps = cx.builder.build_right_shift(threads.0, bits, false, "")?;
         let in_them = cx.builder.build_left_shift(warps, bits, "")?;
@@ -105,7 +107,7 @@ pub(super) fn named_barrier<'c>(
     Ok(())
 }
 
-/// Goes on only if `lane` is the number of a lane, or a distance or a mask of lanes.
+/// Checks that `lane` is a valid lane index, distance or mask of lane bits.
 pub(super) fn lane<'c>(cx: &mut Cx<'c, '_>, lane: IntValue<'c>, span: Span) -> Lower<()> {
     if !cx.checked || lane.is_const() {
         return Ok(());
@@ -114,7 +116,7 @@ pub(super) fn lane<'c>(cx: &mut Cx<'c, '_>, lane: IntValue<'c>, span: Span) -> L
     print::assert(cx, inside, &format!("a shuffle by more than the {WARP_THREADS} lanes of a warp"), span)
 }
 
-/// Goes on only if there are numbers between the bounds of a `clamp`. The message is Rust's.
+/// Checks that the bounds of a `clamp` are in order. The message is Rust's.
 pub(super) fn clamp<'c>(
     cx: &mut Cx<'c, '_>,
     class: Class,
@@ -134,7 +136,7 @@ pub(super) fn clamp<'c>(
         }
         _ => return Err(BackendError::Unchecked("the bounds of a `clamp`".to_owned())),
     };
-    // Constants were judged by `check`.
+    // Constants have been checked by `check`.
     if in_order.is_const() {
         Ok(())
     } else {
@@ -142,7 +144,7 @@ pub(super) fn clamp<'c>(
     }
 }
 
-/// Goes on only if `a / b`, or `a % b`, is a number of the type. The messages are rustc's.
+/// Checks that the result of `a / b` or `a % b` is representable. The messages are rustc's.
 pub(super) fn divisor<'c>(
     cx: &mut Cx<'c, '_>,
     op: BinaryOp,
@@ -162,7 +164,7 @@ pub(super) fn divisor<'c>(
         ("attempt to divide by zero", "attempt to divide with overflow")
     };
     let ty = b.get_type();
-    // The front end has refused a zero that is known.
+    // The front end has rejected a constant zero.
     if !b.is_const() {
         let some = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_zero(), "")?;
         print::assert(cx, some, by_zero, span)?;
@@ -178,7 +180,7 @@ pub(super) fn divisor<'c>(
     Ok(())
 }
 
-/// What the source calls a thing, as far as one name says it.
+/// Returns the name of an object in the source, as far as a single name describes it.
 fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
     let kernel = cx.kernel.kernel();
     match &thing.kind {

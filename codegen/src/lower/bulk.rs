@@ -9,24 +9,23 @@ use crate::backend::BackendError;
 use crate::ir::{BulkCopy, CopyKind, Expr, Multicast, ParamId, RemoteCopy, Scalar, Span};
 use crate::limits::BULK_BYTES;
 
-/// The most bytes that one prefetch brings. It is a hint: what is too much for its operand is left
-/// out.
+/// The maximum number of bytes per prefetch. As a prefetch is a hint, a larger one is truncated.
 const MOST_PREFETCHED: u64 = (u32::MAX - u32::MAX % BULK_BYTES) as u64;
 
-/// What lies where, computed once for all operations.
+/// The range of a copy, computed once for all operations.
 struct Range<'c> {
-    /// The element of global memory to begin at, 64 bits.
+    /// The first element, 64 bits: in global memory, or for a remote copy in both arrays.
     index: IntValue<'c>,
-    /// How many elements, 64 bits.
+    /// The number of elements, 64 bits.
     count: IntValue<'c>,
     element: Scalar,
-    /// Whether neither has wrapped, where they can.
+    /// Whether neither has wrapped; `None` if they cannot.
     same: Option<IntValue<'c>>,
-    /// For messages of the kernel.
+    /// The span for run-time messages.
     span: Span,
 }
 
-/// Computes the first element of a copy, and how many there are.
+/// Emits the first element and the number of elements of a copy.
 fn range<'c>(
     cx: &mut Cx<'c, '_>,
     (index, count): (&Expr, &Expr),
@@ -90,7 +89,7 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()
     Ok(())
 }
 
-/// Lowers a copy, or a reduction, into another block's memory.
+/// Lowers a copy or a reduction into the memory of another block.
 pub(super) fn remote(cx: &mut Cx<'_, '_>, copy: &RemoteCopy, span: Span) -> Lower<()> {
     let RemoteCopy { op, from, to, at, count, barrier } = copy;
     let Some((element, _)) = from.ty.sequence() else {
@@ -114,7 +113,7 @@ pub(super) fn remote(cx: &mut Cx<'_, '_>, copy: &RemoteCopy, span: Span) -> Lowe
     Ok(())
 }
 
-/// Goes on only if all elements are there, without a sum that might wrap.
+/// Checks that the whole range lies in the slice, without a sum that might wrap.
 fn within_global<'c>(
     cx: &mut Cx<'c, '_>,
     range: &Range<'c>,
@@ -136,7 +135,7 @@ fn within_global<'c>(
     Ok(())
 }
 
-/// The address of `array[at]`, from which on there are as many elements as `range` has.
+/// Emits the address of `array[at]`, and checks that as many elements as `range` has follow.
 fn shared_address<'c>(
     cx: &mut Cx<'c, '_>,
     array: &Expr,
@@ -148,7 +147,7 @@ fn shared_address<'c>(
         _ => return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", array.ty))),
     };
     let base = expr::value(cx, array).and_then(pointer)?;
-    // Both are of 32 bits: the sum of 64 does not wrap.
+    // Both are 32-bit values: their 64-bit sum does not wrap.
     let (at, same) = exact::widened_index(cx, at)?;
     let end = cx.builder.build_int_add(at, range.count, "")?;
     let len = cx.context.i64_type().const_int(len, false);
@@ -163,7 +162,7 @@ fn shared_address<'c>(
     memory::element_address(cx, base, range.element, offset)
 }
 
-/// Goes on only if so many elements are a multiple of 16 bytes.
+/// Checks that this number of elements is a multiple of 16 bytes.
 fn whole_units<'c>(cx: &mut Cx<'c, '_>, range: &Range<'c>, number: IntValue<'c>, what: &str) -> Lower<()> {
     let unit = BULK_BYTES / range.element.bytes();
     let mask = cx.context.i64_type().const_int(u64::from(unit) - 1, false);
@@ -172,13 +171,13 @@ fn whole_units<'c>(cx: &mut Cx<'c, '_>, range: &Range<'c>, number: IntValue<'c>,
     print::assert(cx, whole, &format!("{what} is not a multiple of {unit}, 16 bytes"), range.span)
 }
 
-/// The bytes of the range, in 32 bits: shared memory has fewer.
+/// Emits the size of the range in bytes, in 32 bits. Shared memory is smaller.
 fn size<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     let bytes = wide_size(cx, range)?;
     Ok(cx.builder.build_int_truncate(bytes, cx.context.i32_type(), "")?)
 }
 
-/// As many of the range's bytes as one prefetch brings.
+/// Emits the size of the range in bytes, limited to that of one prefetch.
 fn prefetch_size<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     let bytes = wide_size(cx, range)?;
     let most = bytes.get_type().const_int(MOST_PREFETCHED, false);

@@ -1,4 +1,4 @@
-//! Other blocks of the cluster: their shared memory, and which slice of a load is this block's.
+//! Other blocks of the cluster: their shared memory, and this block's slice of a load.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -7,32 +7,32 @@ use super::{Cx, Lower, expr};
 use crate::backend::BackendError;
 use crate::ir::{Axis, Cluster, ClusterAxis, Expr, TileType};
 
-/// The address of `thing` in the block of this rank.
+/// Emits the address of `thing` in the block of this rank.
 pub(super) fn remote<'c>(cx: &mut Cx<'c, '_>, thing: &Expr, rank: &Expr) -> Lower<BasicValueEnum<'c>> {
     let own = expr::value(cx, thing)?;
     let rank = expr::value(cx, rank)?;
     cx.intrinsic_value("llvm.nvvm.mapa.shared.cluster", &[], &[own.into(), rank.into()])
 }
 
-/// This block's number in its cluster.
+/// Emits the rank of this block in its cluster.
 pub(super) fn rank<'c>(cx: &Cx<'c, '_>) -> Lower<IntValue<'c>> {
     cx.intrinsic_value("llvm.nvvm.read.ptx.sreg.cluster.ctarank", &[], &[]).and_then(int)
 }
 
-/// This block's part in a sliced load.
+/// This block's part of a sliced load.
 pub(super) struct Slice<'c> {
-    /// Where it begins in each panel of the whole tile, in bytes.
+    /// The offset in bytes in each panel of the whole tile.
     pub(super) bytes: IntValue<'c>,
     /// The dimension along which the tile is divided, counted from the innermost.
     pub(super) dimension: usize,
-    /// Where it begins along that, in coordinates of the hardware.
+    /// The start along that dimension, in coordinates of the hardware.
     pub(super) start: IntValue<'c>,
-    /// The blocks that get it, 16 bits.
+    /// The mask of the receiving blocks, 16 bits.
     pub(super) mask: IntValue<'c>,
 }
 
-/// This block's slice, of type `tile`, of the tile `whole`, along `axis`; none if it is the only
-/// one.
+/// Emits this block's slice, of type `tile`, of the tile `whole` along `axis`. Returns `None` if
+/// there is only one block.
 pub(super) fn slice<'c>(
     cx: &Cx<'c, '_>,
     tile: &TileType,
@@ -51,10 +51,10 @@ pub(super) fn slice<'c>(
     };
     let along = whole.sliced_dimension();
     let dimension = whole.rank().saturating_sub(along + 1);
-    // Of rows each panel has its slice; along a row, slices are panels themselves.
+    // A slice of rows has a part in each panel. A slice along a row consists of whole panels.
     let bytes = if dimension == 0 { tile.shared_bytes() } else { tile.panel_bytes() };
     let bytes = cx.u32_const(u32::try_from(bytes).unwrap_or(u32::MAX));
-    // Along dimension 0 of an interleaved layout the hardware counts pixels.
+    // Along dimension 0 of an interleaved layout, the hardware counts pixels.
     let unit = tile.pixel_elements().filter(|_| dimension == 0).unwrap_or(1);
     let extent = cx.u32_const(tile.extents.get(along).copied().unwrap_or(1) / unit);
     let first = first_rank(cx, extents, axis)?;
@@ -68,8 +68,8 @@ pub(super) fn slice<'c>(
     }))
 }
 
-/// The mask of the blocks along `axis` of which the first has rank 0. Ranks count along x, then y,
-/// then z.
+/// Returns the mask of the blocks along `axis` from rank 0 on. Ranks count along x, then y, then z.
+///
 /// Source: PTX ISA, "Special Registers: %cluster_ctarank".
 fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
     let apart = match axis {
@@ -80,7 +80,7 @@ fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
     (0..axis.blocks(extents)).fold(0, |mask, block| mask | 1 << (block * apart))
 }
 
-/// The rank of the first block along `axis` from this one.
+/// Emits the rank of the first of the blocks along `axis` to which this one belongs.
 fn first_rank<'c>(cx: &Cx<'c, '_>, [x, y, z]: [u32; 3], axis: ClusterAxis) -> Lower<IntValue<'c>> {
     let mut first = cx.u32_const(0);
     let ClusterAxis::Along(along) = axis else { return Ok(first) };

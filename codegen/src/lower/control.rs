@@ -21,7 +21,7 @@ pub(super) fn if_(cx: &mut Cx<'_, '_>, condition: &Expr, then: &Block, otherwise
     Ok(())
 }
 
-/// A chain of tests; LLVM makes a switch of it where that is better.
+/// Lowers to a chain of tests, which LLVM converts to a switch where that is better.
 pub(super) fn match_(cx: &mut Cx<'_, '_>, value: &Expr, arms: &[Arm], otherwise: &Block) -> Lower<()> {
     let scalar = scalar_of(&value.ty)?;
     let value = expr::int_value(cx, value)?;
@@ -41,7 +41,7 @@ pub(super) fn match_(cx: &mut Cx<'_, '_>, value: &Expr, arms: &[Arm], otherwise:
     Ok(())
 }
 
-/// Whether one of `ranges`, whose ends belong to them, holds `value`.
+/// Whether `value` is in one of `ranges`, which include both ends.
 fn in_ranges<'c>(
     cx: &Cx<'c, '_>,
     value: IntValue<'c>,
@@ -110,14 +110,14 @@ pub(super) fn labelled(cx: &mut Cx<'_, '_>, label: Label, body: &Block) -> Lower
     Ok(())
 }
 
-/// `break` of a loop, or the end of a labelled block.
+/// Lowers the `break` of a loop, or the end of a labelled block.
 pub(super) fn leave(cx: &mut Cx<'_, '_>, label: Label) -> Lower<()> {
     cx.branch_to(exits(cx, label)?.leave)?;
     cx.unreachable_from_here();
     Ok(())
 }
 
-/// `continue`.
+/// Lowers `continue`.
 pub(super) fn next_turn(cx: &mut Cx<'_, '_>, label: Label) -> Lower<()> {
     cx.branch_to(exits(cx, label)?.next)?;
     cx.unreachable_from_here();
@@ -138,7 +138,7 @@ fn exits<'c>(cx: &Cx<'c, '_>, label: Label) -> Lower<Exits<'c>> {
         .ok_or_else(|| BackendError::Unchecked(format!("label {}, which nothing around it has", label.0)))
 }
 
-/// A loop over a range; without bounds known at compile time, `check` has refused `unroll`.
+/// Lowers a loop over a range. `check` has rejected `unroll` without bounds known at compile time.
 pub(super) fn for_(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     cx.variables.enter(inner);
     match (inner.unroll, inner.start.as_int(), inner.end.as_int(), inner.step.as_int()) {
@@ -147,7 +147,7 @@ pub(super) fn for_(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     }
 }
 
-/// The body once for every value. Done here and not by LLVM, so that it holds whatever the body's
+/// Emits the body once for every value. Unrolling here, and not in LLVM, works for a body of any
 /// size.
 fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128) -> Lower<()> {
     let ty = cx.bits_type(scalar_of(&inner.start.ty)?);
@@ -167,12 +167,12 @@ fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128
     Ok(())
 }
 
-/// A loop that counts. Bounds are taken once. Whether there is another turn is asked of the
-/// distance to the end, which unlike the next value cannot overflow.
+/// Emits a counted loop. The bounds are evaluated once. Whether another iteration follows is
+/// decided by the distance to the end, which cannot overflow, unlike the next value.
 fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     let range = range(cx, inner)?;
     if !range.step.is_const() {
-        // As `step_by` does on the host. `check` has refused a step that is known to be 0.
+        // The behaviour of `step_by` on the host. `check` has rejected a step known to be 0.
         let zero = range.step.get_type().const_zero();
         let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
         print::assert(cx, some, "step_by(0) never ends", inner.step.span)?;
@@ -205,7 +205,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     Ok(())
 }
 
-/// A range's bounds, of one type, and its step as `usize`.
+/// The bounds of a range, of the same type, and its step as `usize`.
 struct Range<'c> {
     scalar: Scalar,
     start: IntValue<'c>,
@@ -226,7 +226,8 @@ fn count<'c>(cx: &Cx<'c, '_>, counter: PointerValue<'c>, range: &Range<'c>) -> L
     int(cx.builder.build_load(range.start.get_type(), counter, "")?)
 }
 
-/// The step in the range's own type. A greater one has its upper bits cut; no turn follows it then.
+/// Converts the step to the type of the range. A greater step loses its upper bits, but then no
+/// further iteration follows.
 fn cast_step<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_cast_sign_flag(range.step, range.start.get_type(), false, "")?)
 }
@@ -239,7 +240,8 @@ fn another_turn<'c>(
     stepped: IntValue<'c>,
 ) -> Lower<IntValue<'c>> {
     if range.step.get_zero_extended_constant() == Some(1) {
-        // The shape that LLVM knows best; `value` is within the range, so it meets the end exactly.
+        // The form that LLVM optimises best. `value` is within the range, so it reaches the end
+        // exactly.
         let reached = if inclusive { value } else { stepped };
         return Ok(cx.builder.build_int_compare(IntPredicate::NE, reached, range.end, "")?);
     }

@@ -1,7 +1,7 @@
-//! Lines of the source, so that profilers, sanitizers and the simulator can name them.
+//! Line information for profilers, sanitizers and the simulator.
 //!
-//! Every instruction carries the line and column of its statement, or of its expression where that
-//! stands on another line. `emit` turns this into bare `.loc` directives.
+//! Every instruction carries the line and column of its statement, or of its expression if that is
+//! on another line. `emit` reduces this to bare `.loc` directives.
 
 use inkwell::context::Context;
 use inkwell::debug_info::{
@@ -13,15 +13,15 @@ use inkwell::module::{FlagBehavior, Module};
 use super::Cx;
 use crate::ir::{Kernel, Span};
 
-/// Makes locations within one function.
+/// The debug information of one function.
 pub(super) struct Lines<'c> {
     builder: DebugInfoBuilder<'c>,
     function: DISubprogram<'c>,
-    /// The line that instructions carry now.
+    /// The line and location of the instructions emitted now.
     current: Option<(u32, DILocation<'c>)>,
 }
 
-/// Describes the file and the function.
+/// Creates the debug information of the file and the function.
 pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, path: &str) -> Lines<'c> {
     let (builder, unit) = module.create_debug_info_builder(
         true,
@@ -40,7 +40,7 @@ pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, pa
         "",
         "",
     );
-    // Without its version LLVM drops all of it.
+    // Without this version, LLVM drops all debug information.
     let version = module.get_context().i32_type().const_int(u64::from(debug_metadata_version()), false);
     module.add_basic_value_flag("Debug Info Version", FlagBehavior::Warning, version);
     let file = unit.get_file();
@@ -63,12 +63,12 @@ pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, pa
 }
 
 impl<'c> Lines<'c> {
-    /// The function, to be put on LLVM's.
+    /// Returns the function's description, for LLVM's function.
     pub(super) fn function(&self) -> DISubprogram<'c> {
         self.function
     }
 
-    /// Completes what is described.
+    /// Finalises the debug information.
     pub(super) fn finish(&self) {
         self.builder.finalize();
     }
@@ -82,14 +82,14 @@ impl<'c> Lines<'c> {
     }
 }
 
-/// The next instructions belong to the statement at `span`.
+/// Attributes the instructions that follow to the statement at `span`.
 pub(super) fn at_stmt(cx: &mut Cx<'_, '_>, span: Span) {
     let location = cx.lines.locate(cx.context, span);
     cx.builder.set_current_debug_location(location);
 }
 
-/// Runs `f` with instructions that belong to the expression at `span`, then goes back to the
-/// statement.
+/// Attributes the instructions that `f` emits to the expression at `span`, and later ones to the
+/// statement again.
 pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce(&mut Cx<'c, 'k>) -> T) -> T {
     let outer = cx.lines.current;
     if outer.is_some_and(|(line, _)| line == line_of(span)) {
@@ -104,13 +104,13 @@ pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce
     value
 }
 
-/// Line and column of the beginning of `span`, both from 1.
+/// Returns line and column of the beginning of `span`, both from 1.
 pub(super) fn place_of(span: Span) -> (u32, u32) {
     let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
     (line_of(span), column)
 }
 
-/// The line of the beginning of `span`, from 1.
+/// Returns the line of the beginning of `span`, from 1.
 pub(super) fn line_of(span: Span) -> u32 {
     u32::try_from(span.start().line).unwrap_or(u32::MAX)
 }

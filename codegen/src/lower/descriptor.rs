@@ -1,4 +1,4 @@
-//! Tensor maps that a kernel changes.
+//! Modification of tensor maps by a kernel.
 
 use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
@@ -10,10 +10,10 @@ use crate::backend::BackendError;
 use crate::ir::{Expr, MapEdit, ParamId, Type};
 use crate::limits::MAP_BYTES;
 
-/// Words of 64 bits that a map has.
+/// The size of a map in 64-bit words.
 const MAP_WORDS: u32 = MAP_BYTES / 8;
 
-/// Lowers a change of the map in shared memory `map`.
+/// Lowers an operation on the map in shared memory.
 pub(super) fn edit(cx: &mut Cx<'_, '_>, map: &Expr, edit: &MapEdit) -> Lower<()> {
     let Type::SharedMap(tile) = &map.ty else {
         return Err(BackendError::Unchecked(format!("a map to be changed of type `{}`", map.ty)));
@@ -44,7 +44,7 @@ pub(super) fn edit(cx: &mut Cx<'_, '_>, map: &Expr, edit: &MapEdit) -> Lower<()>
     Ok(())
 }
 
-/// Copies a parameter, word by word.
+/// Copies a map from a parameter, word by word.
 fn copy<'c>(cx: &mut Cx<'c, '_>, to: PointerValue<'c>, from: ParamId) -> Lower<()> {
     let Param::TensorMap(from) = expr::param(cx, from)? else {
         return Err(BackendError::Unchecked("a copy of what is no tensor map".to_owned()));
@@ -60,20 +60,20 @@ fn copy<'c>(cx: &mut Cx<'c, '_>, to: PointerValue<'c>, from: ParamId) -> Lower<(
     Ok(())
 }
 
-/// `maps.acquire(index)`.
+/// Lowers `maps.acquire(index)`.
 pub(super) fn acquire(cx: &mut Cx<'_, '_>, maps: ParamId, index: &Expr) -> Lower<()> {
     let map = generic(cx, maps, index)?;
     nvvm::emit(cx, &nvvm::ACQUIRE_MAP, &[map.into()])?;
     Ok(())
 }
 
-/// The generic address of `maps[index]`.
+/// Emits the generic address of `maps[index]`.
 pub(super) fn generic<'c>(cx: &mut Cx<'c, '_>, maps: ParamId, index: &Expr) -> Lower<PointerValue<'c>> {
     let address = published(cx, maps, index)?;
     Ok(cx.builder.build_address_space_cast(address, cx.pointer_type(GENERIC), "")?)
 }
 
-/// The address of `maps[index]`; what comes after is only reached if there is such a map.
+/// Emits the address of `maps[index]`, after a bounds check.
 fn published<'c>(cx: &mut Cx<'c, '_>, maps: ParamId, index: &Expr) -> Lower<PointerValue<'c>> {
     let param = cx.kernel.kernel().param(maps);
     let Param::Global { address, len } = expr::param(cx, maps)? else {

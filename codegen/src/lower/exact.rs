@@ -1,14 +1,14 @@
-//! Whether the arithmetic of an index has wrapped, in kernels that are checked.
+//! Checks that the arithmetic of an index has not wrapped, in checked kernels.
 //!
-//! Integers wrap, and an index that has wrapped may be within bounds all the same: `row * stride`
-//! of 32 bits is 0 where it should be 2^32. So an index is computed a second time, in 64 bits from
-//! its leaves, and has to be the same number. `i - 1 + n` leaves its type and comes back: it is the
-//! same number, and passes.
+//! Integers wrap, and a wrapped index may still be within bounds: a 32-bit `row * stride` is 0
+//! where the product is 2^32. An index is therefore computed a second time from its leaves in 64
+//! bits, and the results must be equal. `i - 1 + n` may leave the range of its type and return to
+//! it. The result is then the same number, and passes.
 //!
-//! Followed are sums, differences, products, shifts to the left by a constant, conversions that
-//! keep all bits, and variables that are assigned once. The operands of everything else are as they
-//! are: `(hash * 31) % len` is meant to wrap. Arithmetic of 64 bits is not followed either. What
-//! fits its type whatever the operands are is not computed twice.
+//! The computation follows sums, differences, products, left shifts by a constant, conversions that
+//! keep all bits, and variables that are assigned once. Other expressions are leaves: `(hash * 31)
+//! % len` is meant to wrap. 64-bit arithmetic is not followed either. A result that fits its type
+//! for all operands is not computed twice.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
@@ -19,21 +19,21 @@ use crate::ir::{Axis, BinaryOp, Block, Expr, ExprKind, For, LocalId, Scalar, Spe
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::QuickMap;
 
-/// An integer, and the number that its arithmetic stands for.
+/// An integer, and the exact result of its arithmetic.
 #[derive(Clone, Copy)]
 pub(super) struct Number<'c> {
     /// The integer, of its own type.
     pub(super) value: IntValue<'c>,
-    /// The number in 64 bits; none if the integer is that number.
+    /// The exact result in 64 bits; `None` if it always equals `value`.
     exact: Option<IntValue<'c>>,
-    /// The least and the greatest number that it can be.
+    /// The least and the greatest possible value.
     range: (i128, i128),
 }
 
-/// What is known of a variable that is assigned once.
+/// The facts about a variable that is assigned once.
 #[derive(Clone, Copy)]
 struct Known<'c> {
-    /// Where the number is that its arithmetic stands for; none if it holds that number.
+    /// The alloca of the exact result of its arithmetic; `None` if the variable itself holds it.
     exact: Option<PointerValue<'c>>,
     range: (i128, i128),
 }
@@ -41,13 +41,13 @@ struct Known<'c> {
 /// The variables of a kernel.
 #[derive(Default)]
 pub(super) struct Variables<'c> {
-    /// How often each is assigned. What other statements write are temporaries.
+    /// The number of assignments to each variable. Other statements write only temporaries.
     assignments: QuickMap<LocalId, u32>,
     known: QuickMap<LocalId, Known<'c>>,
 }
 
 impl Variables<'_> {
-    /// Those of a kernel with this body.
+    /// Collects the variables of a kernel with this body.
     pub(super) fn of(body: &Block) -> Self {
         let mut assignments = QuickMap::default();
         visit::for_each_stmt(body, &mut |stmt| {
@@ -60,7 +60,7 @@ impl Variables<'_> {
         Self { assignments, known: QuickMap::default() }
     }
 
-    /// Notes between which numbers a loop counts.
+    /// Records the range of a loop's counter.
     pub(super) fn enter(&mut self, inner: &For) {
         if let (Some(start), Some(end)) = (inner.start.as_int(), inner.end.as_int())
             && self.assignments.get(&inner.variable) == Some(&1)
@@ -70,7 +70,7 @@ impl Variables<'_> {
     }
 }
 
-/// The value of an index, and whether its arithmetic has not wrapped; none if it cannot.
+/// Emits an index, and whether its arithmetic has not wrapped; `None` if it cannot wrap.
 pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<(IntValue<'c>, Option<IntValue<'c>>)> {
     let scalar = scalar_of(&expr.ty)?;
     if !cx.checked || !scalar.is_integer() {
@@ -83,7 +83,7 @@ pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<(IntValue<'c>
     Ok((number.value, Some(same)))
 }
 
-/// As [`index`], of a value in 64 bits.
+/// Like [`index`], with the value extended to 64 bits.
 pub(super) fn widened_index<'c>(
     cx: &mut Cx<'c, '_>,
     expr: &Expr,
@@ -92,7 +92,7 @@ pub(super) fn widened_index<'c>(
     Ok((wide(cx, value, scalar_of(&expr.ty)?)?, same))
 }
 
-/// `inside`, and that the index has not wrapped.
+/// Emits `inside`, and that the index has not wrapped.
 pub(super) fn and<'c>(
     cx: &Cx<'c, '_>,
     inside: IntValue<'c>,
@@ -104,8 +104,8 @@ pub(super) fn and<'c>(
     }
 }
 
-/// What is assigned to a variable: its value. Of one that is assigned once, the number that the
-/// arithmetic stands for is kept beside it.
+/// Emits the value to assign to a variable. If the variable is assigned once, the exact result of
+/// the arithmetic is stored in a separate alloca.
 pub(super) fn assigned<'c>(cx: &mut Cx<'c, '_>, local: LocalId, value: &Expr) -> Lower<BasicValueEnum<'c>> {
     let is_integer = value.ty.as_scalar().is_some_and(Scalar::is_integer);
     if !cx.checked || !is_integer || cx.variables.assignments.get(&local) != Some(&1) {
@@ -115,7 +115,7 @@ pub(super) fn assigned<'c>(cx: &mut Cx<'c, '_>, local: LocalId, value: &Expr) ->
     let exact = match number.exact {
         None => None,
         Some(exact) => {
-            // The same one in each iteration of a loop that is unrolled.
+            // All iterations of an unrolled loop use the same alloca.
             let before = cx.variables.known.get(&local).and_then(|known| known.exact);
             let home = match before {
                 Some(home) => home,
@@ -133,7 +133,7 @@ fn wide<'c>(cx: &Cx<'c, '_>, value: IntValue<'c>, scalar: Scalar) -> Lower<IntVa
     Ok(cx.builder.build_int_cast_sign_flag(value, cx.context.i64_type(), scalar.is_signed(), "")?)
 }
 
-/// The number in 64 bits.
+/// Returns the exact result in 64 bits.
 fn exact<'c>(cx: &Cx<'c, '_>, number: Number<'c>, scalar: Scalar) -> Lower<IntValue<'c>> {
     number.exact.map_or_else(|| wide(cx, number.value, scalar), Ok)
 }
@@ -170,7 +170,7 @@ fn variable<'c>(cx: &Cx<'c, '_>, local: LocalId, known: Known<'c>) -> Lower<Numb
     Ok(Number { value, exact, range: known.range })
 }
 
-/// A sum, a difference or a product.
+/// Emits a sum, a difference or a product.
 fn arithmetic<'c>(
     cx: &Cx<'c, '_>,
     op: BinaryOp,
@@ -188,19 +188,20 @@ fn arithmetic<'c>(
     Ok(Number { value, exact: Some(exact), range })
 }
 
-/// `a << by`, a product by a power of two: the amount is taken modulo the width.
+/// Emits `a << by` as a product with a power of two. The amount is taken modulo the width.
 fn shifted<'c>(cx: &mut Cx<'c, '_>, a: &Expr, by: i128) -> Lower<Number<'c>> {
     let scalar = scalar_of(&a.ty)?;
     let a = number(cx, a)?;
     let power = 1_u64 << by.rem_euclid(i128::from(scalar.bytes()) * 8);
     let value = a.value.get_type().const_int(power, false);
-    // The highest bit of a signed type is a positive number here.
+    // In 64 bits, the highest bit of a signed type is a positive number.
     let exact = (scalar.bytes() < 8).then(|| cx.context.i64_type().const_int(power, false));
     let range = (i128::from(power), i128::from(power));
     arithmetic(cx, BinaryOp::Mul, (a, Number { value, exact, range }), scalar)
 }
 
-/// A conversion between integers: of one that keeps all bits the number is that of its operand.
+/// Emits a conversion between integers. If it keeps all bits, the exact result is that of its
+/// operand.
 fn converted<'c>(cx: &mut Cx<'c, '_>, a: &Expr, expr: &Expr) -> Lower<Number<'c>> {
     let (from, to) = (scalar_of(&a.ty)?, scalar_of(&expr.ty)?);
     let a = number(cx, a)?;
@@ -232,7 +233,7 @@ fn leaf<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<Number<'c>> {
     Ok(Number { value, exact: None, range })
 }
 
-/// The greatest number that one of the launch's has.
+/// Returns the greatest value of a special register, for the kernel's launch bounds.
 fn greatest(cx: &Cx<'_, '_>, special: Special) -> u32 {
     let [x, y, z] = cx.kernel.kernel().launch.threads;
     let last = |of: u32| of.saturating_sub(1);
@@ -260,12 +261,12 @@ fn fits((least, most): (i128, i128), scalar: Scalar) -> bool {
     low <= least && most <= high
 }
 
-/// A range, if all of it is of the type; else all of the type.
+/// Returns the range if it fits the type, otherwise the range of the type.
 fn clipped(range: (i128, i128), scalar: Scalar) -> (i128, i128) {
     if fits(range, scalar) { range } else { of_type(scalar) }
 }
 
-/// The least and the greatest result, of operands of 64 bits at most or of what they make.
+/// Returns the least and the greatest result for operands in these ranges.
 fn bounds(op: BinaryOp, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     let of = if op == BinaryOp::Add {
         i128::saturating_add

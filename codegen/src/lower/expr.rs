@@ -1,4 +1,4 @@
-//! Values.
+//! Expressions.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -9,22 +9,22 @@ use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
-/// The value of `expr`, computed here.
+/// Emits the computation of `expr`.
 pub(super) fn value<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
     debug::at_expr(cx, expr.span, |cx| kind(cx, expr))
 }
 
-/// The value of an integer or `bool`.
+/// Emits the computation of an integer or `bool`.
 pub(super) fn int_value<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<IntValue<'c>> {
     value(cx, expr).and_then(int)
 }
 
-/// The values of several, in order.
+/// Emits the computation of several expressions, in order.
 pub(super) fn values<'c>(cx: &mut Cx<'c, '_>, exprs: &[Expr]) -> Lower<Vec<BasicValueEnum<'c>>> {
     exprs.iter().map(|expr| value(cx, expr)).collect()
 }
 
-/// An integer of type `ty` in 64 bits, as its sign asks.
+/// Emits the computation of an integer, extended to 64 bits according to its signedness.
 pub(super) fn widened<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<IntValue<'c>> {
     let narrow = int_value(cx, expr)?;
     let wide = cx.context.i64_type();
@@ -93,7 +93,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
     }
 }
 
-/// The parameter `id`.
+/// Returns the parameter `id`.
 pub(super) fn param<'c>(cx: &Cx<'c, '_>, id: ParamId) -> Lower<Param<'c>> {
     cx.params
         .get(id.0 as usize)
@@ -132,7 +132,7 @@ fn special_value<'c>(cx: &Cx<'c, '_>, special: Special) -> Lower<IntValue<'c>> {
     }
 }
 
-/// A special register of three dimensions.
+/// Reads one axis of a special register.
 pub(super) fn register<'c>(cx: &Cx<'c, '_>, name: &str, axis: Axis) -> Lower<IntValue<'c>> {
     let axis = match axis {
         Axis::X => "x",
@@ -142,7 +142,7 @@ pub(super) fn register<'c>(cx: &Cx<'c, '_>, name: &str, axis: Axis) -> Lower<Int
     cx.intrinsic_value(&format!("llvm.nvvm.read.ptx.sreg.{name}.{axis}"), &[], &[]).and_then(int)
 }
 
-/// The linear thread index, divided: `(x + y × X + z × X × Y) / divisor`.
+/// Emits the linear thread index, divided: `(x + y × X + z × X × Y) / divisor`.
 fn linear_thread_over<'c>(cx: &Cx<'c, '_>, divisor: u32) -> Lower<IntValue<'c>> {
     let [threads_x, threads_y, threads_z] = cx.kernel.kernel().launch.threads;
     let mut linear = register(cx, "tid", Axis::X)?;

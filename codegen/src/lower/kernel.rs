@@ -1,4 +1,4 @@
-//! The kernel's function: signature, attributes, parameters, and a home for every local.
+//! The kernel's function: signature, attributes, parameters, and an alloca for every local.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,24 @@ use crate::check::{TargetKernel, layout, mma, registers};
 use crate::ir::{self, Cluster, Kernel, ParamKind, Scalar};
 use crate::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 
-/// LLVM's number of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
+/// LLVM's id of the calling convention `ptx_kernel`. Source: LLVM, `llvm/IR/CallingConv.h`.
 const PTX_KERNEL: u32 = 71;
 
 /// The alignment of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorMap`.
 const TENSOR_MAP_ALIGNMENT: u32 = 64;
 
-/// A parameter as the body sees it.
+/// A parameter, as used in the body.
 #[derive(Clone, Copy)]
 pub(super) enum Param<'c> {
-    /// The generic address of a tensor map in the parameters.
+    /// The generic address of a tensor map in parameter memory.
     TensorMap(PointerValue<'c>),
-    /// A slice: its address and its number of elements.
+    /// A slice: address and number of elements.
     Global { address: PointerValue<'c>, len: IntValue<'c> },
     /// A value.
     Scalar(BasicValueEnum<'c>),
 }
 
-/// Declares the kernel in `module`, and stands at the beginning of its body.
+/// Declares the kernel in `module`, with the insertion point at the beginning of its body.
 pub(super) fn declare<'c, 'k>(
     context: &'c Context,
     module: &'k Module<'c>,
@@ -91,7 +91,7 @@ pub(super) fn declare<'c, 'k>(
     Ok(cx)
 }
 
-/// Ends the kernel where its body ends.
+/// Ends the function, and connects the entry block to the body.
 pub(super) fn finish(cx: &Cx<'_, '_>) -> Lower<()> {
     cx.builder.build_return(None)?;
     cx.allocas.build_unconditional_branch(cx.body)?;
@@ -121,7 +121,8 @@ fn signature<'c>(
                 let byval = Attribute::get_named_enum_kind_id("byval");
                 add(context.create_type_attribute(byval, tensor_map(context).into()));
                 add(enum_attribute(context, "align", u64::from(TENSOR_MAP_ALIGNMENT)));
-                // Read where the launch put it: the copy engine takes no copy in local memory.
+                // Passed without a local copy: the copy engine cannot read a tensor map in local
+                // memory.
                 add(context.create_string_attribute("nvvm.grid_constant", ""));
             }
             AbiParam::GlobalAddress => {
@@ -151,7 +152,7 @@ fn param_type<'c>(context: &'c Context, param: &ir::Param, abi: AbiParam) -> Bas
     }
 }
 
-/// The 128 opaque bytes of a tensor map.
+/// The type of a tensor map: 128 opaque bytes.
 fn tensor_map(context: &Context) -> StructType<'_> {
     context.struct_type(&[context.i64_type().array_type(16).into()], false)
 }
@@ -160,8 +161,8 @@ fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
     context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
 }
 
-/// What every launch keeps to. The thread count is exact, hence `.reqntid`, which ptxas does not
-/// take together with `.maxntid`.
+/// Sets the bounds of every launch. The thread count is exact, hence `.reqntid`, which ptxas
+/// rejects in combination with `.maxntid`.
 fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel) {
     let launch = &kernel.launch;
     let [x, y, z] = launch.threads;
@@ -172,8 +173,8 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     match launch.cluster {
         Cluster::None => {}
         Cluster::Fixed([x, y, z]) => bounds.push(("nvvm.cluster_dim", format!("{x},{y},{z}"))),
-        // `.explicitcluster` would say more, but LLVM 22 writes it for `cluster_dim = 0,0,0` only,
-        // which it then takes as proof that a cluster has one block.
+        // `.explicitcluster` would be more precise, but LLVM 22 emits it for `cluster_dim = 0,0,0`
+        // only, from which it then infers that a cluster has one block.
         Cluster::AtLaunch => {
             let most = cluster_blocks(launch.nonportable_cluster);
             bounds.push(("nvvm.maxclusterrank", most.to_string()));
@@ -185,7 +186,7 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
     function.add_attribute(AttributeLoc::Function, enum_attribute(context, "nounwind", 0));
 }
 
-/// Declares the block's shared memory: one array without a length, which the launch gives.
+/// Declares the block's shared memory: one array without a length, which is set at launch.
 fn shared_memory<'c>(context: &'c Context, module: &Module<'c>, kernel: &Kernel) -> PointerValue<'c> {
     let alignment = kernel.shared.iter().map(|var| layout::alignment(&var.ty)).max().unwrap_or(1);
     let bytes = context.i8_type().array_type(0);

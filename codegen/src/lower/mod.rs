@@ -1,24 +1,24 @@
-//! [`TargetKernel`] to LLVM: one module with one `ptx_kernel` function.
+//! Lowers a [`TargetKernel`] to LLVM: one module with one `ptx_kernel` function.
 //!
 //! * [`kernel`]: the function's signature, attributes and prologue.
-//! * [`stmt`] and [`control`]: statements, the straight ones and those that branch.
+//! * [`stmt`] and [`control`]: statements without and with control flow.
 //! * [`expr`], [`arith`] and [`cast`]: values.
 //! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
-//!   [`bounds`]: tests of indices and divisors; [`exact`]: whether an index has wrapped.
-//! * [`cluster`]: other blocks of the cluster, and slices of a load.
-//! * [`barrier`], [`tma`] and [`sync`]: the asynchronous machine, each instruction by its name in
-//!   [`nvvm`], the one table of what LLVM IR has no operation for.
-//! * [`mma`]: multiplications by the tensor cores, and what becomes of accumulators.
-//! * [`print`]: `printf!`, `print_tile`, `assert!` and `trap`. [`debug`]: lines of the source.
+//!   [`bounds`]: checks of indices and divisors; [`exact`]: checks that an index has not wrapped.
+//! * [`cluster`]: shared memory of other blocks, and slices of a load.
+//! * [`barrier`], [`tma`] and [`sync`]: asynchronous operations. Their instructions come from
+//!   [`nvvm`], the one table of instructions that LLVM IR cannot express.
+//! * [`mma`]: tensor core multiplications, and operations on accumulators.
+//! * [`print`]: `printf!`, `print_tile`, `assert!` and `trap`. [`debug`]: line information.
 //!
-//! A local is an `alloca`, a read of it a `load`; LLVM's O3 makes registers of them. A handle
-//! (tile, barrier, array, stages) is a `ptr addrspace(3)`, that of another block a `ptr
-//! addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters, an 8-bit float
-//! is `i8`. Integer operations wrap and have no `nsw` or `nuw`; float operations have no fast-math
-//! flags, so that nothing is contracted or reassociated.
+//! A local is an `alloca`, and reading it a `load`; LLVM's O3 promotes them to registers. A handle
+//! (tile, barrier, array, stages) is a `ptr addrspace(3)`, and one of another block a `ptr
+//! addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters; an 8-bit float
+//! is `i8`. Integer operations wrap and have neither `nsw` nor `nuw`. Float operations have no
+//! fast-math flags, which prevents contraction and reassociation.
 //!
-//! Nothing here can fail for a user's mistake. What `check` refuses, and would have no lowering, is
-//! answered with [`BackendError::Unchecked`].
+//! Lowering never fails because of a mistake of the user. A construct that `check` should have
+//! rejected, and that cannot be lowered, results in [`BackendError::Unchecked`].
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -67,35 +67,36 @@ use crate::check::{CheckedKernel, TargetKernel};
 use crate::ir::{Cluster, Label};
 use crate::target::Target;
 
-/// What lowering answers.
+/// The result of lowering.
 type Lower<T> = Result<T, BackendError>;
 
 /// A lowered kernel.
 pub(crate) struct Lowered<'c> {
-    /// The module that holds it, not yet verified.
+    /// The module of the kernel, not yet verified.
     pub(crate) module: Module<'c>,
-    /// The PTX version that its target and its instructions need, as major × 10 + minor.
+    /// The minimum PTX version for the target and the instructions, as major × 10 + minor.
     pub(crate) ptx_version: u32,
 }
 
-/// Where the elements of a sum are after the wait for the multiplications that began it.
+/// The registers that hold the elements of a new sum after the wait for the multiplications that
+/// began it.
 ///
-/// Moves away from there may be real ones: where several places begin the same accumulator, ptxas
-/// 13.0 does not always find registers that suit all of them. But if the elements stay, LLVM may let
-/// two multiplications [share registers in part](share_in_part).
+/// Moving the elements may cost instructions: if the same accumulator is begun at several points,
+/// ptxas 13.0 does not always find registers that suit all of them. If the elements stay, on the
+/// other hand, LLVM may let two multiplications [share registers in part](share_in_part).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewSums {
-    /// In the registers that the multiplications wrote.
+    /// The registers that the multiplications wrote.
     Stay,
-    /// In others.
+    /// Other registers.
     Move,
 }
 
-/// Lowers a kernel to an LLVM module for the target that it was checked for; `source` names the
+/// Lowers a kernel to an LLVM module for the target that it was checked for. `source` names the
 /// file for line information.
 ///
 /// # Errors
-/// LLVM refuses an instruction, or the kernel was not settled: both are mistakes of this crate.
+/// LLVM rejected an instruction, or the kernel was not settled. Both are bugs of this crate.
 pub(crate) fn lower<'c>(
     context: &'c Context,
     kernel: &TargetKernel,
@@ -114,54 +115,55 @@ pub(crate) fn lower<'c>(
     Ok(Lowered { module, ptx_version })
 }
 
-/// A kernel in the middle of being lowered.
+/// The state of lowering one kernel.
 struct Cx<'c, 'k> {
     context: &'c Context,
     module: &'k Module<'c>,
     target: Target,
-    /// Whether it multiplies with the tensor cores, and so must call nothing.
+    /// Whether it multiplies on the tensor cores, and must therefore contain no calls.
     has_mma: bool,
     /// Whether its threads access tiles or arrays of other blocks.
     reaches_others: bool,
-    /// Whether elements of accumulators of f16 are used one by one, of which two are in a register.
+    /// Whether single elements of f16 accumulators are accessed, of which a register holds two.
     halves_apart: bool,
-    /// Where elements of accumulators are after the first wait.
+    /// The registers of new sums after the first wait.
     new_sums: NewSums,
-    /// Whether the kernel tests what Rust's debug builds test.
+    /// Whether the kernel checks what Rust's debug builds check.
     checked: bool,
-    /// What is known of variables, if it does.
+    /// The ranges and exact values of variables. Used in checked kernels.
     variables: exact::Variables<'c>,
-    /// Stands where the next instruction goes.
+    /// The insertion point.
     builder: Builder<'c>,
-    /// Stands at the end of the entry block, which holds every `alloca` and nothing else.
+    /// The end of the entry block, which holds every `alloca` and nothing else.
     allocas: Builder<'c>,
     kernel: &'k CheckedKernel,
     function: FunctionValue<'c>,
     /// The first block of the body.
     body: BasicBlock<'c>,
     params: Vec<kernel::Param<'c>>,
-    /// Where each local lives, by its number.
+    /// The alloca of each local, by id.
     locals: Vec<PointerValue<'c>>,
     /// The beginning of the block's shared memory.
     shared: PointerValue<'c>,
-    /// Where the loops and blocks around the current statement are left to.
+    /// The targets of the labels around the current statement.
     exits: HashMap<Label, Exits<'c>>,
-    /// The constant strings so far.
+    /// The constant strings created so far.
     strings: HashMap<String, PointerValue<'c>>,
-    /// Whether the current statement is in a loop, and multiplications are under way there or where
-    /// the loop is entered or left.
+    /// Whether the current statement is in a loop, and multiplications are in flight there, or at
+    /// the entry or exit of the loop.
     is_in_flight: bool,
-    /// Where a kernel that multiplies goes when an assertion fails, by place, message and the above.
+    /// The blocks that report failed assertions in a kernel with multiplications, by line, column,
+    /// message and `is_in_flight`.
     failures: HashMap<(u32, u32, String, bool), BasicBlock<'c>>,
     lines: debug::Lines<'c>,
-    /// The source file, as the user is told.
+    /// The source file, as messages show it.
     path: &'k str,
-    /// The greatest PTX version asked for so far.
+    /// The greatest PTX version required so far.
     ptx_version: u32,
 }
 
-/// Where a label's `break` (or `leave`) and `continue` go; a labelled block's `continue` is never
-/// asked for.
+/// The targets of a label's `break` (or `leave`) and `continue`. A labelled block has no
+/// `continue`.
 #[derive(Clone, Copy)]
 struct Exits<'c> {
     leave: BasicBlock<'c>,
@@ -169,28 +171,28 @@ struct Exits<'c> {
 }
 
 impl<'c> Cx<'c, '_> {
-    /// Whether blocks come in clusters, and so may share what they have.
+    /// Whether blocks form clusters and may access each other's shared memory.
     fn has_clusters(&self) -> bool {
         self.kernel.kernel().launch.cluster != Cluster::None
     }
 
-    /// A new block at the end of the function.
+    /// Appends a new block to the function.
     fn new_block(&self, name: &str) -> BasicBlock<'c> {
         self.context.append_basic_block(self.function, name)
     }
 
-    /// Ends the current block by going to `block`.
+    /// Ends the current block with a branch to `block`.
     fn branch_to(&self, block: BasicBlock<'c>) -> Lower<()> {
         self.builder.build_unconditional_branch(block)?;
         Ok(())
     }
 
-    /// Goes on in a block that nothing leads to: what follows a `break` or a `return`.
+    /// Continues in an unreachable block, after a `break` or a `return`.
     fn unreachable_from_here(&self) {
         self.builder.position_at_end(self.new_block("dead"));
     }
 
-    /// Calls an LLVM intrinsic; `overload` are the types it is overloaded on.
+    /// Calls an LLVM intrinsic. `overload` holds the types it is overloaded on.
     fn intrinsic(
         &self,
         name: &str,
@@ -203,7 +205,7 @@ impl<'c> Cx<'c, '_> {
         Ok(self.builder.build_call(function, args, "")?.try_as_basic_value().basic())
     }
 
-    /// Calls an LLVM intrinsic that answers a value.
+    /// Calls an LLVM intrinsic that returns a value.
     fn intrinsic_value(
         &self,
         name: &str,

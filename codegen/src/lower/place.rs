@@ -8,7 +8,7 @@ use super::{Cx, Lower, bounds, exact, expr};
 use crate::backend::BackendError;
 use crate::ir::{Expr, ExprKind, Kernel, LocalId, Scalar, StmtKind, Type, visit};
 
-/// Where `local` lives.
+/// Returns the alloca of `local`.
 pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c>> {
     cx.locals
         .get(local.0 as usize)
@@ -16,37 +16,37 @@ pub(super) fn home<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<PointerValue<'c
         .ok_or_else(|| BackendError::Unchecked(format!("local {}, which is not declared", local.0)))
 }
 
-/// What `local` holds.
+/// Loads the value of `local`.
 pub(super) fn load<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&cx.kernel.kernel().local(local).ty)?;
     Ok(cx.builder.build_load(ty, home(cx, local)?, "")?)
 }
 
-/// The address of the `index`th `ty` from `base` on.
+/// Returns the address of element `index` of type `ty`, relative to `base`.
 pub(super) fn at<'c>(
     cx: &Cx<'c, '_>,
     ty: BasicTypeEnum<'c>,
     base: PointerValue<'c>,
     index: IntValue<'c>,
 ) -> Lower<PointerValue<'c>> {
-    // SAFETY: without `inbounds` the address may lie anywhere.
+    // SAFETY: without `inbounds`, the address may be arbitrary.
     Ok(unsafe { cx.builder.build_gep(ty, base, &[index], "")? })
 }
 
-/// Says of an access that its address is a multiple of so many bytes, and no more.
+/// Sets the alignment of an access to exactly this number of bytes.
 pub(super) fn align(access: InstructionValue<'_>, bytes: u32) -> Lower<()> {
     access
         .set_alignment(bytes)
         .map_err(|error| BackendError::Unchecked(format!("an alignment of {bytes} bytes: {error}")))
 }
 
-/// `local = value`.
+/// Emits `local = value`.
 pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'c>) -> Lower<()> {
     cx.builder.build_store(home(cx, local)?, value)?;
     Ok(())
 }
 
-/// `local[index]… = value`.
+/// Emits `local[index]… = value`.
 pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value: &Expr) -> Lower<()> {
     let value_span = value.span;
     let value = if index.is_empty() { exact::assigned(cx, local, value)? } else { expr::value(cx, value)? };
@@ -67,7 +67,7 @@ pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value:
     Ok(())
 }
 
-/// Whether elements of an accumulator of f16 are read or written one by one.
+/// Whether single elements of an f16 accumulator are read or written.
 pub(super) fn takes_halves_apart(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_expr(&kernel.body, &mut |expr| {
@@ -81,7 +81,7 @@ pub(super) fn takes_halves_apart(kernel: &Kernel) -> bool {
     found
 }
 
-/// A register array of these elements.
+/// Builds a register array from its elements.
 pub(super) fn array<'c>(
     cx: &Cx<'c, '_>,
     ty: &Type,
@@ -102,7 +102,7 @@ pub(super) fn array<'c>(
     }
 }
 
-/// `array[index]`. Where nothing tests it, an index outside reads nothing in particular.
+/// Emits `array[index]`. If the index is not checked and out of bounds, the result is unspecified.
 pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.value_type(&element_type(&array.ty)?)?;
     let place = place_of(cx, array)?;
@@ -114,7 +114,7 @@ pub(super) fn element<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lo
     Ok(cx.builder.build_load(ty, place, "")?)
 }
 
-/// Where an array is: a local's home or a part of it, or else a home made for it here.
+/// Returns the address of an array: that of a local or of a part of it, or of a temporary alloca.
 fn place_of<'c>(cx: &mut Cx<'c, '_>, array: &Expr) -> Lower<PointerValue<'c>> {
     if let ExprKind::Local(local) = array.kind {
         return home(cx, local);
@@ -134,7 +134,7 @@ fn element_type(array: &Type) -> Lower<Type> {
     element.ok_or_else(|| BackendError::Unchecked(format!("an element of type `{array}`")))
 }
 
-/// The place of `array[index]`, of an array at `place`.
+/// Returns the address of `array[index]`, for an array at `place`.
 fn element_place<'c>(
     cx: &mut Cx<'c, '_>,
     place: PointerValue<'c>,
@@ -146,7 +146,7 @@ fn element_place<'c>(
     at(cx, element, place, index)
 }
 
-/// The index of `array[index]`, tested in a checked kernel.
+/// Emits the index of `array[index]`, with a bounds check in a checked kernel.
 fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValue<'c>> {
     let Some((_, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
@@ -154,17 +154,17 @@ fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValu
     bounds::index(cx, index, (array, len, "elements"))
 }
 
-/// Whether two elements share a register, as those of an accumulator of `f16` do.
+/// Whether two elements share a register, as in an accumulator of `f16`.
 fn is_of_halves(array: &Type) -> bool {
     matches!(array, Type::Accumulator(ty) if ty.element == Scalar::F16)
 }
 
-/// An element of 16 bits, of which a register has two. It is read and written by way of the whole
-/// register: LLVM would divide what is accessed by halves into variables of 16 bits, and take the
-/// registers apart while a multiplication writes them.
+/// A 16-bit element, of which a register holds two. It is read and written through the whole
+/// register. For 16-bit accesses, LLVM would create 16-bit variables, and split the registers while
+/// a multiplication writes them.
 struct Half<'c> {
     register: PointerValue<'c>,
-    /// By how many bits it lies above the register's lowest.
+    /// The offset of its lowest bit in the register.
     shift: IntValue<'c>,
 }
 

@@ -1,4 +1,4 @@
-//! Where threads meet, and fences.
+//! Barriers between threads, and fences.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -12,7 +12,7 @@ use crate::ir::{
 
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
-/// Lowers a meeting of threads.
+/// Lowers a synchronisation of threads.
 pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
     let instruction = match sync {
         Sync::Threads => &nvvm::SYNC_THREADS,
@@ -26,8 +26,8 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
     Ok(())
 }
 
-/// Lowers a meeting of the warpgroup's threads. Each warpgroup has a barrier of its own, and goes
-/// where that is named by a constant.
+/// Lowers a synchronisation of the warpgroup's threads. Each warpgroup has a barrier of its own. A
+/// branch selects the instruction that names it as a constant.
 fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
     let Some((&last, others)) = cx.kernel.barriers().of_warpgroups().split_last() else {
         return Err(BackendError::Unchecked("a meeting of a warpgroup without a barrier".to_owned()));
@@ -51,7 +51,7 @@ fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
     Ok(())
 }
 
-/// Lowers a meeting of `threads` threads at barrier `id`.
+/// Lowers a synchronisation of `threads` threads at barrier `id`.
 pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
     let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
     bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
@@ -59,7 +59,7 @@ pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<(
     Ok(())
 }
 
-/// Counts this thread in at barrier `id`, where `threads` threads meet.
+/// Lowers an arrival at barrier `id` of `threads` threads.
 pub(super) fn arrive_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
     let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
     bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
@@ -67,7 +67,7 @@ pub(super) fn arrive_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower
     Ok(())
 }
 
-/// Lowers a meeting of all threads of the grid, counted at `counter[0]`.
+/// Lowers a synchronisation of all threads of the grid, counted in `counter[0]`.
 pub(super) fn meet_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lower<()> {
     let first = cx.context.i64_type().const_zero();
     let (address, _) = memory::checked_address(cx, counter, (first, None), span)?;
@@ -85,7 +85,7 @@ pub(super) fn meet_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lo
     Ok(())
 }
 
-/// Whether the special register `name` is 0 along all axes.
+/// Emits whether the special register `name` is 0 along all axes.
 fn is_first<'c>(cx: &Cx<'c, '_>, name: &str) -> Lower<IntValue<'c>> {
     let mut any = cx.u32_const(0);
     for axis in AXES {
@@ -94,7 +94,7 @@ fn is_first<'c>(cx: &Cx<'c, '_>, name: &str) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_compare(IntPredicate::EQ, any, cx.u32_const(0), "")?)
 }
 
-/// Lowers what is told or asked the grids before and after.
+/// Lowers a dependency on the preceding or following grids.
 pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<()> {
     let instruction = match dependency {
         GridDependency::Wait => &nvvm::GRID_DEPENDENCY_WAIT,
@@ -104,8 +104,8 @@ pub(super) fn depend(cx: &mut Cx<'_, '_>, dependency: GridDependency) -> Lower<(
     Ok(())
 }
 
-/// Whether the kernel's threads access shared memory of other blocks: tiles or arrays, since
-/// barriers take part in no proxy fence.
+/// Whether threads access tiles or arrays in the shared memory of other blocks. Barriers do not
+/// count, as no proxy fence concerns them.
 pub(super) fn reaches_others(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_expr(&kernel.body, &mut |expr| {
@@ -116,9 +116,9 @@ pub(super) fn reaches_others(kernel: &Kernel) -> bool {
     found
 }
 
-/// Lowers a fence. Where no thread reaches into another block, its own shared memory is all that it
-/// can have accessed. ptxas makes a fence for a cluster's memory wait for all of the thread's
-/// earlier accesses, of global memory too (`MEMBAR.ALL.GPU`).
+/// Lowers a fence. If no thread accesses another block's memory, a fence for the block's own shared
+/// memory suffices. ptxas makes a fence for the cluster's wait for all earlier accesses of the
+/// thread, including those of global memory (`MEMBAR.ALL.GPU`).
 pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     let fence = match fence {
         Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)) if !cx.reaches_others => {
@@ -134,7 +134,7 @@ pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
     Ok(())
 }
 
-/// `dest` is true in one thread of the warp.
+/// Lowers the election of one thread of the warp: `dest` is true in that thread.
 pub(super) fn elect_one(cx: &mut Cx<'_, '_>, dest: LocalId) -> Lower<()> {
     let elected = nvvm::emit_value(cx, &nvvm::ELECT, &[])?;
     place::store(cx, dest, elected)

@@ -1,4 +1,4 @@
-//! Addresses in shared memory: stages, and the elements of swizzled tiles.
+//! Addresses in shared memory: stages, and elements of swizzled tiles.
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
@@ -9,7 +9,7 @@ use crate::backend::BackendError;
 use crate::check::layout;
 use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
 
-/// `dest = tile[at]`.
+/// Lowers `dest = tile[at]`.
 pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) -> Lower<()> {
     let ty = tile_type(&tile.ty)?;
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
@@ -18,7 +18,7 @@ pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) 
     place::store(cx, dest, value)
 }
 
-/// `tile[at] = value`.
+/// Lowers `tile[at] = value`.
 pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -> Lower<()> {
     let ty = tile_type(&tile.ty)?;
     let vector = Vector::of(&value.ty)?;
@@ -34,8 +34,8 @@ pub(super) fn tile_type(ty: &Type) -> Lower<&TileType> {
     Ok(tile)
 }
 
-/// The address of `tile[at]`: row-major, the chunks of its row permuted by the tile's swizzle. A
-/// vector is within a chunk.
+/// Emits the address of `tile[at]`: row-major, with the 16-byte chunks of a row permuted by the
+/// swizzle. A vector lies within one chunk.
 fn element_address<'c>(
     cx: &mut Cx<'c, '_>,
     tile: &Expr,
@@ -56,7 +56,7 @@ fn element_address<'c>(
     byte_offset(cx, base, offset)
 }
 
-/// The coordinates of an element, each within its dimension where the kernel asks for that.
+/// Emits the coordinates of an element, with bounds checks in a checked kernel.
 fn coordinates<'c>(
     cx: &mut Cx<'c, '_>,
     tile: &Expr,
@@ -77,7 +77,7 @@ fn coordinates<'c>(
     Ok(values)
 }
 
-/// Which row of the tile, all dimensions but the innermost taken as one, and which element of it.
+/// Emits the row in the tile, with all dimensions but the innermost flattened, and the column.
 fn row_and_column<'c>(
     cx: &Cx<'c, '_>,
     ty: &TileType,
@@ -94,7 +94,7 @@ fn row_and_column<'c>(
     Ok((row, int(column)?))
 }
 
-/// The offset of byte `column` of the row that begins at offset `row` of each panel.
+/// Emits the offset of byte `column` in the row that begins at offset `row` of each panel.
 pub(super) fn in_panels<'c>(
     cx: &Cx<'c, '_>,
     ty: &TileType,
@@ -112,14 +112,14 @@ pub(super) fn in_panels<'c>(
     Ok(cx.builder.build_int_add(start, offset, "")?)
 }
 
-/// The offset of byte `column` of the row that begins at offset `row`.
+/// Emits the offset of byte `column` in the row that begins at offset `row`.
 ///
-/// The hardware exchanges 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte
-/// span, bits 4 and 5 ^= bits 7 and 8 with a 64-byte one, bit 4 ^= bit 7 with a 32-byte one. A tile
-/// is aligned to the bytes after which the pattern repeats, so offsets do for addresses; and its
-/// rows are as long as the span, so that the row alone decides, and the exchange stays within it.
-/// Interleaved rows are of any length, and the whole offset decides. Source: PTX ISA, "Swizzling
-/// Modes".
+/// The hardware permutes 16-byte chunks by address: bits 4 to 6 ^= bits 7 to 9 with a 128-byte
+/// span, bits 4 and 5 ^= bits 7 and 8 with a 64-byte span, bit 4 ^= bit 7 with a 32-byte span. A
+/// tile is aligned to the period of the pattern, so offsets can be used in place of addresses. Its
+/// rows are as long as the span, so the row alone determines the permutation, which stays within
+/// it. Interleaved rows have any length, and the whole offset determines it. Source: PTX ISA,
+/// "Swizzling Modes".
 fn swizzled<'c>(
     cx: &Cx<'c, '_>,
     swizzle: TileSwizzle,
@@ -146,7 +146,7 @@ fn swizzled<'c>(
     Ok(permuted)
 }
 
-/// The address of one of `stages`, which begin at `base`.
+/// Emits the address of one of `stages`, which begin at `base`.
 pub(super) fn stage<'c>(
     cx: &mut Cx<'c, '_>,
     base: PointerValue<'c>,
@@ -162,12 +162,12 @@ pub(super) fn stage<'c>(
     byte_offset(cx, base, offset)
 }
 
-/// `base` and so many bytes.
+/// Emits `base` plus this number of bytes.
 pub(super) fn byte_offset<'c>(
     cx: &Cx<'c, '_>,
     base: PointerValue<'c>,
     bytes: IntValue<'c>,
 ) -> Lower<PointerValue<'c>> {
-    // SAFETY: without `inbounds` the address may lie anywhere.
+    // SAFETY: without `inbounds`, the address may be arbitrary.
     Ok(unsafe { cx.builder.build_gep(cx.context.i8_type(), base, &[bytes], "")? })
 }

@@ -1,4 +1,4 @@
-//! The copy engine: tile copies, reductions, prefetches, bulk groups.
+//! Tensor copies, reductions and prefetches, and bulk groups.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
@@ -10,7 +10,7 @@ use crate::backend::BackendError;
 use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, TileCopy, TileType, Type};
 use crate::limits::box_start_bytes;
 
-/// Lowers a copy by a tensor map.
+/// Lowers a copy that uses a tensor map.
 pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()> {
     let address = map_address(cx, &copy.map)?;
     let param = cx.kernel.kernel().param(copy.map.param);
@@ -18,7 +18,7 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
         return Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()));
     };
     let mut coordinates = hardware_order(cx, &copy.at)?;
-    // Of pixels the engine takes whole ones, and cannot see what is left over.
+    // The copy engine addresses whole pixels, and cannot detect a remainder.
     if cx.checked || moved.pixel_elements().is_some() {
         check_alignment(cx, &param.name, moved, &coordinates, span)?;
     }
@@ -38,17 +38,18 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     Ok(())
 }
 
-/// The panels of a tile, each of which is a copy.
+/// The panels of a tile. Each is a copy of its own.
 struct Panels {
     count: u32,
-    /// Elements of a row that a panel has.
+    /// The number of elements per row of a panel.
     width: u32,
-    /// Bytes from one to the next in shared memory.
+    /// The distance between panels in shared memory, in bytes.
     bytes: u32,
 }
 
 impl Panels {
-    /// Of what a map moves. A slice has a part of each panel of the whole tile.
+    /// Returns the panels of the tile that a map copies. A slice has a part of each panel of the
+    /// whole tile.
     fn of(moved: &TileType, kind: &CopyKind<Expr>) -> Lower<Self> {
         let whole = match kind {
             CopyKind::Load {
@@ -70,7 +71,7 @@ impl Panels {
         })
     }
 
-    /// Where a panel begins in the tensor: innermost first, as `coordinates` are.
+    /// Emits the coordinates of a panel in the tensor, innermost first like `coordinates`.
     fn coordinates<'c>(
         &self,
         cx: &Cx<'c, '_>,
@@ -85,14 +86,14 @@ impl Panels {
         Ok(coordinates)
     }
 
-    /// Where it begins in the tile, in bytes.
+    /// Emits the offset of a panel in the tile, in bytes.
     fn offset<'c>(&self, cx: &Cx<'c, '_>, panel: u32) -> IntValue<'c> {
         cx.u32_const(panel * self.bytes)
     }
 }
 
-/// This block's slice, the same in each panel, if the copy is a sliced load. With one block along
-/// the axis there is nothing to divide, and the load is one as any other.
+/// Emits this block's slice, the same in each panel, if the copy is a sliced load. With one block
+/// along the axis there is nothing to divide, and the load is an ordinary one.
 fn own_slice<'c>(
     cx: &Cx<'c, '_>,
     moved: &TileType,
@@ -105,7 +106,7 @@ fn own_slice<'c>(
     cluster::slice(cx, moved, whole, *axis)
 }
 
-/// One copy of what may be several: from or to `place`, the map's address and coordinates.
+/// Emits the copy of one panel. `place` holds the map's address and the coordinates.
 fn panel_copy<'c>(
     cx: &mut Cx<'c, '_>,
     copy: &TileCopy,
@@ -154,7 +155,7 @@ fn panel_copy<'c>(
     Ok(())
 }
 
-/// The address so many bytes into a tile.
+/// Emits the address at this offset in bytes in a tile.
 fn part<'c>(cx: &mut Cx<'c, '_>, tile: &Expr, offset: IntValue<'c>) -> Lower<PointerValue<'c>> {
     let tile = expr::value(cx, tile).and_then(pointer)?;
     if offset.get_zero_extended_constant() == Some(0) {
@@ -171,7 +172,7 @@ pub(super) fn prefetch_map(cx: &mut Cx<'_, '_>, map: &MapRef) -> Lower<()> {
     Ok(())
 }
 
-/// The generic address of a tensor map.
+/// Emits the generic address of a tensor map.
 fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>> {
     match (expr::param(cx, map.param)?, &map.index) {
         (Param::TensorMap(address), None) => Ok(address),
@@ -182,7 +183,7 @@ fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>>
     }
 }
 
-/// The operands of a load: tile, map and place, mbarrier.
+/// Emits the operands of a load: the tile, `place` (map and coordinates), and the mbarrier.
 fn load<'c>(
     cx: &mut Cx<'c, '_>,
     place: Vec<BasicValueEnum<'c>>,
@@ -193,8 +194,8 @@ fn load<'c>(
     Ok([tile.into()].into_iter().chain(place).chain([barrier]).collect())
 }
 
-/// Those of the load of this block's slice, with the blocks that get it: the tile and the place in
-/// the tensor are those of the whole tile, moved to where the slice begins.
+/// Emits the operands of the load of this block's slice, including the mask of the receiving
+/// blocks. `tile` and `place` are those of the whole tile, and are moved to the start of the slice.
 fn load_slice<'c>(
     cx: &mut Cx<'c, '_>,
     mut place: Vec<BasicValueEnum<'c>>,
@@ -203,7 +204,7 @@ fn load_slice<'c>(
     slice: &cluster::Slice<'c>,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let tile = tile::byte_offset(cx, tile, slice.bytes)?;
-    // The map's address comes before the coordinates.
+    // The map's address precedes the coordinates.
     if let Some(coordinate) = place.get_mut(1 + slice.dimension) {
         *coordinate = cx.builder.build_int_add(int(*coordinate)?, slice.start, "")?.into();
     }
@@ -212,8 +213,8 @@ fn load_slice<'c>(
     Ok(args)
 }
 
-/// Stops the grid with a message where the copy engine would stop it with an illegal instruction:
-/// at an innermost coordinate that is misaligned.
+/// Checks that the innermost coordinate is aligned. The message replaces the illegal instruction
+/// error that the copy engine would raise.
 fn check_alignment<'c>(
     cx: &mut Cx<'c, '_>,
     map: &str,
@@ -231,7 +232,7 @@ fn check_alignment<'c>(
     print::assert(cx, aligned, &message, span)
 }
 
-/// Likewise: at a write that starts before the tensor.
+/// Checks that a write does not start before the tensor, for the same reason.
 fn check_sign<'c>(
     cx: &mut Cx<'c, '_>,
     map: &str,
@@ -240,7 +241,7 @@ fn check_sign<'c>(
 ) -> Lower<()> {
     let coordinates = coordinates.iter().map(|&at| int(at)).collect::<Lower<Vec<IntValue<'c>>>>()?;
     let [inner, outer @ ..] = &*coordinates else { return Ok(()) };
-    // The sign of all together is negative where one is.
+    // The sign bit of the disjunction is set if that of any coordinate is.
     let mut signs = *inner;
     for at in outer {
         signs = cx.builder.build_or(signs, *at, "")?;
@@ -250,9 +251,8 @@ fn check_sign<'c>(
     print::assert(cx, inside, &message, span)
 }
 
-/// Along dimension 0 of an interleaved layout the hardware counts pixels, where the language counts
-/// elements.
-/// Source: PTX ISA, "Interleave layout"; seen on an H200.
+/// Converts elements, which the language counts along dimension 0 of an interleaved layout, to
+/// pixels, which the hardware counts. Source: PTX ISA, "Interleave layout"; observed on an H200.
 fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicValueEnum<'c>]) -> Lower<()> {
     if let (Some(elements), Some(inner)) = (moved.pixel_elements(), coordinates.first_mut()) {
         let bits = cx.u32_const(elements.trailing_zeros());
@@ -261,19 +261,19 @@ fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicV
     Ok(())
 }
 
-/// Whether the target's PTX has a load into the block's own memory. Where there is the choice, it
-/// is taken: for sm_120a ptxas makes a call with a stack frame of a load into the cluster's.
+/// Whether the target's PTX has loads into the block's own shared memory. They are preferred: for
+/// sm_120a, ptxas compiles a load into the cluster's shared memory to a call with a stack frame.
 pub(super) fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
     cx.target.ptx_version() >= 86
 }
 
-/// Closes this thread's bulk group.
+/// Closes this thread's current bulk group.
 pub(super) fn commit_group(cx: &mut Cx<'_, '_>) -> Lower<()> {
     nvvm::emit(cx, &nvvm::BULK_COMMIT_GROUP, &[])?;
     Ok(())
 }
 
-/// Waits for this thread's bulk groups but the last `pending`.
+/// Waits for all of this thread's bulk groups but the last `pending`.
 pub(super) fn wait_group(cx: &mut Cx<'_, '_>, pending: u32, read_only: bool) -> Lower<()> {
     let instruction = if read_only { &nvvm::BULK_WAIT_GROUP_READ } else { &nvvm::BULK_WAIT_GROUP };
     let pending = cx.u32_const(pending).into();
@@ -281,7 +281,7 @@ pub(super) fn wait_group(cx: &mut Cx<'_, '_>, pending: u32, read_only: bool) -> 
     Ok(())
 }
 
-/// Coordinates or offsets as the instruction takes them: innermost first.
+/// Emits coordinates or offsets in the order of the instruction, innermost first.
 fn hardware_order<'c>(cx: &mut Cx<'c, '_>, numbers: &[Expr]) -> Lower<Vec<BasicValueEnum<'c>>> {
     let mut numbers = expr::values(cx, numbers)?;
     numbers.reverse();

@@ -1,4 +1,4 @@
-//! LLVM's types for the IR's.
+//! The LLVM types of IR types.
 
 use inkwell::AddressSpace;
 use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
@@ -14,18 +14,19 @@ pub(super) const GLOBAL: u16 = 1;
 pub(super) const SHARED: u16 = 3;
 pub(super) const SHARED_CLUSTER: u16 = 7;
 
-/// How LLVM holds a scalar in a register.
+/// The representation of a scalar in an LLVM register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// `i1`.
     Bool,
-    /// An integer and whether it has a sign.
+    /// An integer, signed or unsigned.
     Int { signed: bool },
-    /// A float that LLVM computes with.
+    /// A float type of LLVM.
     Float,
-    /// A `tf32`: the `i32` of an f32 whose last 13 bits are zero. Only conversions look into it.
+    /// A `tf32`: an `i32` with the bits of an f32 whose last 13 bits are zero. Only conversions
+    /// interpret it.
     Tf32,
-    /// An 8-bit float: an `i8` that only conversions look into.
+    /// An 8-bit float: an `i8` that only conversions interpret.
     Float8,
 }
 
@@ -41,7 +42,7 @@ pub(super) const fn class(scalar: Scalar) -> Class {
 }
 
 impl<'c> Cx<'c, '_> {
-    /// The type of `scalar` in a register.
+    /// Returns the type of `scalar` in a register.
     pub(super) fn scalar_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
         match scalar {
             Scalar::Bool => self.context.bool_type().into(),
@@ -64,12 +65,12 @@ impl<'c> Cx<'c, '_> {
         }
     }
 
-    /// The type of `scalar` in memory and as a parameter: a `bool` takes a byte there.
+    /// Returns the type of `scalar` in memory and as a parameter, where a `bool` takes a byte.
     pub(super) fn memory_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
         if scalar == Scalar::Bool { self.context.i8_type().into() } else { self.scalar_type(scalar) }
     }
 
-    /// The integer as wide as `scalar` is in memory.
+    /// Returns the integer type of the size of `scalar` in memory.
     pub(super) fn bits_type(&self, scalar: Scalar) -> IntType<'c> {
         match scalar.bytes() {
             1 => self.context.i8_type(),
@@ -79,13 +80,13 @@ impl<'c> Cx<'c, '_> {
         }
     }
 
-    /// The type of a value of type `ty`, as a local holds it.
+    /// Returns the type of a local of type `ty`.
     pub(super) fn value_type(&self, ty: &Type) -> Lower<BasicTypeEnum<'c>> {
         match ty {
             Type::Scalar(scalar) => Ok(self.scalar_type(*scalar)),
             Type::Array(element, len) => Ok(self.value_type(element)?.array_type(*len).into()),
-            // Two halves lie in a register, and are taken apart only where they are used: LLVM
-            // would keep them apart throughout, and put them together for each multiplication.
+            // A register holds two elements, and is split only where they are used. Otherwise LLVM
+            // would keep them separate throughout, and combine them for each multiplication.
             Type::Accumulator(sum) if sum.element == Scalar::F16 => {
                 Ok(self.context.i32_type().array_type(sum.elements() / 2).into())
             }
@@ -117,34 +118,34 @@ impl<'c> Cx<'c, '_> {
         }
     }
 
-    /// A register of an operand of a warp: of 64 bits for `f64`, and else of 32.
+    /// Returns the type of an operand register of a warp: 64 bits for `f64`, otherwise 32.
     pub(super) fn operand_register(&self, element: Scalar) -> BasicTypeEnum<'c> {
         if element == Scalar::F64 { self.scalar_type(element) } else { self.context.i32_type().into() }
     }
 
-    /// A pointer into an address space.
+    /// Returns the pointer type of an address space.
     pub(super) fn pointer_type(&self, space: u16) -> PointerType<'c> {
         self.context.ptr_type(AddressSpace::from(space))
     }
 
-    /// A `u32` or `i32` constant.
+    /// Creates a `u32` or `i32` constant.
     pub(super) fn u32_const(&self, value: u32) -> IntValue<'c> {
         self.context.i32_type().const_int(u64::from(value), false)
     }
 }
 
-/// An integer constant: the low bits of `value`, in two's complement.
+/// Creates an integer constant from the low bits of `value`, in two's complement.
 pub(super) fn int_const(ty: IntType<'_>, value: i128) -> IntValue<'_> {
     let mask = u64::MAX >> (64 - ty.get_bit_width().clamp(1, 64));
     ty.const_int(value as u64 & mask, false)
 }
 
-/// The scalar that `ty` is.
+/// Returns the scalar type.
 pub(super) fn scalar_of(ty: &Type) -> Lower<Scalar> {
     ty.as_scalar().ok_or_else(|| BackendError::Unchecked(format!("a scalar of type `{ty}`")))
 }
 
-/// The integer (or truth value) that `value` is.
+/// Returns the integer or `bool`.
 pub(super) fn int(value: BasicValueEnum<'_>) -> Lower<IntValue<'_>> {
     let BasicValueEnum::IntValue(value) = value else {
         return Err(BackendError::Unchecked("an integer that is none".to_owned()));
@@ -152,7 +153,7 @@ pub(super) fn int(value: BasicValueEnum<'_>) -> Lower<IntValue<'_>> {
     Ok(value)
 }
 
-/// The float that `value` is.
+/// Returns the float.
 pub(super) fn float(value: BasicValueEnum<'_>) -> Lower<FloatValue<'_>> {
     let BasicValueEnum::FloatValue(value) = value else {
         return Err(BackendError::Unchecked("a float that is none".to_owned()));
@@ -160,7 +161,7 @@ pub(super) fn float(value: BasicValueEnum<'_>) -> Lower<FloatValue<'_>> {
     Ok(value)
 }
 
-/// The address that `value` is.
+/// Returns the pointer.
 pub(super) fn pointer(value: BasicValueEnum<'_>) -> Lower<PointerValue<'_>> {
     let BasicValueEnum::PointerValue(value) = value else {
         return Err(BackendError::Unchecked("an address that is none".to_owned()));
@@ -168,7 +169,7 @@ pub(super) fn pointer(value: BasicValueEnum<'_>) -> Lower<PointerValue<'_>> {
     Ok(value)
 }
 
-/// The float type that `ty` is.
+/// Returns the float type.
 pub(super) fn float_type(ty: BasicTypeEnum<'_>) -> Lower<FloatType<'_>> {
     let BasicTypeEnum::FloatType(ty) = ty else {
         return Err(BackendError::Unchecked("a float type that is none".to_owned()));

@@ -1,5 +1,5 @@
-//! What the lanes of a warp do together. LLVM has intrinsics for all of it, which know that lanes
-//! meet there. Every operation names all lanes of the warp.
+//! Operations across the lanes of a warp. All map to convergent LLVM intrinsics. Every operation
+//! names all lanes of the warp.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -14,7 +14,7 @@ use crate::limits::WARP_THREADS;
 /// The mask of all lanes.
 const ALL_LANES: u32 = u32::MAX;
 
-/// `dest` is what the lanes make of the `value` of each.
+/// Lowers `dest = op` over the `value` of every lane.
 pub(super) fn operate(cx: &mut Cx<'_, '_>, dest: LocalId, value: &Expr, op: &WarpOp) -> Lower<()> {
     let scalar = scalar_of(&value.ty)?;
     let held = expr::value(cx, value)?;
@@ -34,7 +34,7 @@ pub(super) fn operate(cx: &mut Cx<'_, '_>, dest: LocalId, value: &Expr, op: &War
     place::store(cx, dest, result)
 }
 
-/// `held` of another lane, 32 bits at a time.
+/// Emits a shuffle of `held`, 32 bits at a time.
 fn shuffle<'c>(
     cx: &Cx<'c, '_>,
     op: ShuffleOp,
@@ -61,7 +61,7 @@ fn shuffle_word<'c>(
     word: IntValue<'c>,
     lane: IntValue<'c>,
 ) -> Lower<IntValue<'c>> {
-    // The last operand bounds the lanes that are read: from below for `up`, else from above.
+    // The last operand bounds the source lane, from below for `up`, otherwise from above.
     let (name, bound) = match op {
         ShuffleOp::Xor => ("llvm.nvvm.shfl.sync.bfly.i32", WARP_THREADS - 1),
         ShuffleOp::Up => ("llvm.nvvm.shfl.sync.up.i32", 0),
@@ -81,7 +81,7 @@ fn vote<'c>(cx: &Cx<'c, '_>, op: VoteOp, condition: IntValue<'c>) -> Lower<Basic
     cx.intrinsic_value(name, &[], &[cx.u32_const(ALL_LANES).into(), condition.into()])
 }
 
-/// The lanes whose values have the same bits.
+/// Emits the mask of the lanes whose values have the same bits.
 fn matching<'c>(
     cx: &Cx<'c, '_>,
     op: MatchOp,
@@ -107,8 +107,8 @@ fn matching<'c>(
     }
 }
 
-/// By `redux.sync`, of 32 bits: the extension of a narrower integer has its order, and the lowest
-/// bits of its sum. Bits of 64 are those of two halves.
+/// Emits a reduction by `redux.sync`, which has 32 bits. Extending a narrower integer keeps its
+/// order, and the lowest bits of a sum. 64-bit bitwise operations are split in halves.
 fn by_instruction<'c>(
     cx: &Cx<'c, '_>,
     op: WarpReduceOp,
@@ -140,8 +140,8 @@ fn redux<'c>(cx: &Cx<'c, '_>, op: WarpReduceOp, word: IntValue<'c>, scalar: Scal
     cx.intrinsic_value(name, &[], &[word.into(), cx.u32_const(ALL_LANES).into()]).and_then(int)
 }
 
-/// By a butterfly: each lane reduces with the lanes 16, 8, 4, 2 and 1 away. Both of a pair compute
-/// the same, so that all lanes end with the same bits.
+/// Emits a butterfly reduction: each lane combines its value with those of the lanes 16, 8, 4, 2
+/// and 1 away. Both lanes of a pair compute the same, so all lanes end with the same bits.
 fn by_shuffles<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
@@ -157,7 +157,7 @@ fn by_shuffles<'c>(
     Ok(reduced)
 }
 
-/// `held`, reduced with that of the lane whose number differs in the bits of `mask`.
+/// Emits `held`, combined with that of the lane whose index is this lane's XOR `mask`.
 pub(super) fn with_lane<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
@@ -193,7 +193,7 @@ pub(super) fn combined<'c>(
     arith::apply(cx, extreme, scalar, &[a, b])
 }
 
-/// The bits of a scalar.
+/// Emits the bits of a scalar.
 fn bits<'c>(cx: &Cx<'c, '_>, held: BasicValueEnum<'c>, scalar: Scalar) -> Lower<IntValue<'c>> {
     match class(scalar) {
         Class::Float => int(cx.builder.build_bit_cast(held, cx.bits_type(scalar), "")?),
@@ -201,7 +201,7 @@ fn bits<'c>(cx: &Cx<'c, '_>, held: BasicValueEnum<'c>, scalar: Scalar) -> Lower<
     }
 }
 
-/// The low and the high half of 64 bits.
+/// Emits the low and the high half of 64 bits.
 fn halves<'c>(cx: &Cx<'c, '_>, bits: IntValue<'c>) -> Lower<[IntValue<'c>; 2]> {
     let (word, amount) = (cx.context.i32_type(), bits.get_type().const_int(u64::from(u32::BITS), false));
     let low = cx.builder.build_int_truncate(bits, word, "")?;
@@ -209,7 +209,7 @@ fn halves<'c>(cx: &Cx<'c, '_>, bits: IntValue<'c>) -> Lower<[IntValue<'c>; 2]> {
     Ok([low, cx.builder.build_int_truncate(high, word, "")?])
 }
 
-/// The 64 bits of these halves.
+/// Emits the 64 bits that consist of these halves.
 fn whole<'c>(cx: &Cx<'c, '_>, [low, high]: [IntValue<'c>; 2]) -> Lower<IntValue<'c>> {
     let wide = cx.context.i64_type();
     let low = cx.builder.build_int_z_extend(low, wide, "")?;

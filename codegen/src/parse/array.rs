@@ -1,4 +1,4 @@
-//! Register arrays, and what is picked from them and from stages.
+//! Register arrays, and indexing of arrays and stages.
 
 use syn::UnOp;
 
@@ -92,7 +92,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether `expr` names a place in memory, which is read when it is used, and not a value.
+/// Whether `expr` is a place expression, which is read where it is used.
 fn is_place(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Paren(paren) => is_place(&paren.expr),

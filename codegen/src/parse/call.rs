@@ -1,4 +1,4 @@
-//! Calls of functions: the vocabulary's, those of its types, and the module's.
+//! Calls of functions: built-in ones, associated functions of types, and those of the module.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -83,7 +83,7 @@ impl Cx<'_> {
         value.unwrap_or(Expr::error(span))
     }
 
-    /// The call of a word; none if its arguments do not fit.
+    /// Reads the arguments of a call of a built-in, or returns `None` if they do not fit.
     fn call_of<W: Callable>(
         &mut self,
         word: W,
@@ -215,12 +215,12 @@ impl Cx<'_> {
                 self.effect(StmtKind::Assert { condition, message, assumed: true }, span)
             }
             FunctionCall::PrintTile { tile } => self.effect(StmtKind::PrintTile { tile }, span),
-            // Its calls elsewhere are refused, and a `for` takes it for what it is.
+            // Not reached: `call` rejects it, and a `for` parses its own.
             FunctionCall::Unroll { range: _ } => return None,
         })
     }
 
-    /// A function of scalars, of the type between the angle brackets if there is one.
+    /// Builds a function of scalars, with the type in angle brackets if there is one.
     fn math_as(
         &mut self,
         op: MathOp,
@@ -236,7 +236,7 @@ impl Cx<'_> {
         value
     }
 
-    /// `bulk_wait_group::<0>()` and `bulk_wait_group_read::<0>()`.
+    /// Resolves `bulk_wait_group::<0>()` and `bulk_wait_group_read::<0>()`.
     fn bulk_wait_group(&mut self, path: &syn::PathSegment, read_only: bool, span: Span) -> Option<Expr> {
         let [pending] = generic_arguments(path)[..] else {
             self.error(Argument::NoGroups { word: path.ident.to_string().into() }, span);
@@ -246,7 +246,7 @@ impl Cx<'_> {
         Some(self.effect(StmtKind::BulkWaitGroup { pending, read_only }, span))
     }
 
-    /// `setmaxnreg_inc::<232>()` and `setmaxnreg_dec::<40>()`.
+    /// Resolves `setmaxnreg_inc::<232>()` and `setmaxnreg_dec::<40>()`.
     fn set_max_registers(&mut self, path: &syn::PathSegment, increase: bool, span: Span) -> Option<Expr> {
         let [registers] = generic_arguments(path)[..] else {
             self.error(Argument::NoRegisters { word: path.ident.to_string().into() }, span);
@@ -256,7 +256,7 @@ impl Cx<'_> {
         Some(self.effect(StmtKind::SetMaxRegisters { increase, registers }, span))
     }
 
-    /// A statement that gives no value.
+    /// Emits a statement without a result.
     pub(super) fn effect(&mut self, kind: StmtKind, span: Span) -> Expr {
         self.emit(kind, span);
         unit(span)
@@ -285,7 +285,7 @@ impl Cx<'_> {
     }
 }
 
-/// A cache policy that gives a fraction of the accesses this priority.
+/// Builds a cache policy that applies the priority to a fraction of the accesses.
 fn policy(priority: EvictionPriority, fraction: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::CachePolicy(priority, Box::new(fraction)), ty: Type::CachePolicy, span }
 }

@@ -1,4 +1,4 @@
-//! Clusters: their extents, and what other blocks share.
+//! Clusters: their extents, and shared objects of other blocks.
 
 use super::cx::Cx;
 use super::pipeline::{binary, number};
@@ -7,7 +7,8 @@ use crate::diag::mistake::{self, Mismatch, Word};
 use crate::ir::{Axis, BinaryOp, Cluster, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
-    /// Blocks a cluster as the answer of `cluster_dim()`: constants where the attribute says them.
+    /// Returns the blocks per cluster, as the result of `cluster_dim()`: constants if the attribute
+    /// has them.
     pub(super) fn cluster_dim(&self, span: Span) -> Expr {
         match self.cluster {
             Cluster::Fixed(extents) => known_dim3(extents, span),
@@ -18,7 +19,7 @@ impl Cx<'_> {
         }
     }
 
-    /// How many blocks a cluster has: a constant where the attribute says it.
+    /// Returns the number of blocks in a cluster, a constant if the attribute has it.
     pub(super) fn cluster_blocks(&self, span: Span) -> Expr {
         match self.cluster {
             Cluster::None => number(1, span),
@@ -35,7 +36,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether the kernel has clusters; reports `word` if not.
+    /// Returns whether the kernel has clusters. Reports `word` if it has none.
     pub(super) fn in_a_cluster(&mut self, word: Word, span: Span) -> bool {
         let has_clusters = self.cluster != Cluster::None;
         if !has_clusters {
@@ -44,7 +45,7 @@ impl Cx<'_> {
         has_clusters
     }
 
-    /// `remote(thing, rank)`.
+    /// Resolves `remote(thing, rank)`.
     pub(super) fn remote(&mut self, thing: Expr, rank: Expr, span: Span) -> Option<Expr> {
         match self.resolve(&thing.ty) {
             ty if ty.is_shared_handle() => {

@@ -1,22 +1,23 @@
 //! Variables of several parts: a pipeline, its states and slots, a phase.
 //!
-//! Such a variable is a name for its parts and no local itself. What is shared stays what it is, so
-//! that the IR says which barrier is meant; numbers and parities are locals of their own.
+//! Such a variable is a name for its parts and is no local itself. Shared parts stay references to
+//! shared variables, so that the IR names the barrier that is meant. Numbers and parities become
+//! separate locals.
 
 use super::cx::{Binding, Cx};
 use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 
 impl Cx<'_> {
-    /// A value of several parts.
+    /// Creates a value of several parts.
     pub(super) fn compound(&self, compound: Compound, parts: Vec<Expr>, span: Span) -> Expr {
         Expr { kind: ExprKind::Compound(parts), ty: Type::Compound(compound), span }
     }
 
-    /// Gives `parts` the name of a variable: those that are not shared get locals.
+    /// Binds `name` to `parts`. Parts that are not shared are copied to new locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
-        // What a flight or some columns are of is the accumulator itself, and a matrix's slice is a
+        // Flights and columns refer to the accumulator itself, and the slice of a matrix is a
         // parameter.
         let parts = parts.into_iter().map(|part| {
             let is_own = matches!(self.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
@@ -31,7 +32,7 @@ impl Cx<'_> {
         self.bind(name, Binding::Compound { value, mutable, is_reference: false });
     }
 
-    /// `place = value`, where the value has several parts.
+    /// Assigns `place = value`, where the value has several parts.
     pub(super) fn assign_compound(&mut self, place: &syn::Expr, parts: &[Expr], value: &Expr, span: Span) {
         let target = match place {
             syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
@@ -83,7 +84,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The local that `part` is; reports a value that is changed but kept nowhere.
+    /// Returns the local that holds `part`. Reports a modification of a temporary.
     pub(super) fn state(&mut self, part: &Expr, span: Span) -> Option<LocalId> {
         match part.kind {
             ExprKind::Local(local) => Some(local),
@@ -96,7 +97,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether parts of the same kind are different things in shared memory.
+/// Whether two parts of the same kind are different shared variables or parameters.
 fn is_other_shared(old: &Expr, new: &Expr) -> bool {
     match (&old.kind, &new.kind) {
         (ExprKind::Shared(old), ExprKind::Shared(new)) => old != new,

@@ -10,8 +10,8 @@ use crate::diag::mistake::Value;
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {
-    /// The value of a constant expression of type `want`; reports what is not constant, or has
-    /// none.
+    /// Evaluates a constant expression of type `want`. Reports an expression that is not constant
+    /// or has no value.
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
         let span = span::of_expr(expr);
         let (effects, value) = self.block(|cx| cx.expr(expr));
@@ -26,7 +26,7 @@ impl Cx<'_> {
         Some(value)
     }
 
-    /// Settles and folds; reports a division by zero.
+    /// Settles types and folds. Reports a division by zero.
     fn evaluate(&mut self, mut value: Expr) -> Option<Expr> {
         let mut failed = false;
         visit::within_mut(&mut value, &mut |node| {
@@ -50,7 +50,7 @@ impl Cx<'_> {
         self.module_items.constants.iter().any(|item| names::text(&item.ident) == name)
     }
 
-    /// The value of the module's constant `name`, if there is one.
+    /// Returns the value of the module's constant `name`, if there is one.
     pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
         let shared = self.module_items;
         let index = shared.constants.iter().position(|item| names::text(&item.ident) == name)?;
@@ -77,7 +77,7 @@ impl Cx<'_> {
         Some(Expr { span, ..value })
     }
 
-    /// Runs `f` where no name of the function is known.
+    /// Runs `f` in a frame in which no name of the function is visible.
     pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
         let frame = Frame {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! `if`, `match`, loops, and what leaves them.
+//! `if`, `match`, loops, and the expressions that leave them.
 
 use syn::{Pat, RangeLimits};
 
@@ -32,7 +32,7 @@ impl Cx<'_> {
         value
     }
 
-    /// Runs `f` for a branch that may be left out of this instance, since a constant decides.
+    /// Runs `f` for a branch that a constant condition may remove from this instance.
     fn left_out<T>(&mut self, is_left_out: bool, f: impl FnOnce(&mut Self) -> T) -> T {
         let around = self.is_left_out;
         self.is_left_out |= is_left_out;
@@ -41,7 +41,8 @@ impl Cx<'_> {
         value
     }
 
-    /// The one value of several branches: each assigns its own to a local that is read afterwards.
+    /// Joins the values of several branches: each branch assigns its value to a local that is read
+    /// afterwards.
     fn join(&mut self, branches: &mut [(Block, Expr)], span: Span) -> Expr {
         let going_on = |value: &&Expr| value.ty != Type::Never;
         let Some(first) = branches.iter().map(|(_, value)| value).find(going_on).cloned() else {
@@ -56,7 +57,7 @@ impl Cx<'_> {
         match self.resolve(&ty) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
-            // Parameters are what their names say, and no values.
+            // Values of these types cannot be stored in a local.
             Type::TensorMap(_)
             | Type::Im2colMap(..)
             | Type::Maps(_)
@@ -108,7 +109,7 @@ impl Cx<'_> {
             let is_default = self.pattern(&arm.pat, &value, &mut accepted);
             let branch = self.branch(|cx| cx.expr(&arm.body));
             match default {
-                // What stands after `_` is never reached, as rustc says itself.
+                // Arms after `_` are unreachable. rustc reports that.
                 Some(_) => continue,
                 None if is_default => default = Some(branches.len()),
                 None => {}
@@ -123,13 +124,13 @@ impl Cx<'_> {
         let result = self.join(&mut branches, span);
         let mut arms: Vec<_> =
             ranges.into_iter().zip(branches).map(|(ranges, (body, _))| Arm { ranges, body }).collect();
-        // Without `_`, the last arm takes what the others leave.
+        // Without `_`, the last arm takes the remaining values.
         let otherwise = arms.pop().map(|arm| arm.body).unwrap_or_default();
         self.emit(StmtKind::Match { value, arms, otherwise }, span);
         result
     }
 
-    /// Collects the values that `pat` accepts; true if it accepts all.
+    /// Collects the values that `pat` accepts, and returns whether it accepts all.
     fn pattern(&mut self, pat: &Pat, value: &Expr, accepted: &mut Vec<(i128, i128)>) -> bool {
         match pat {
             Pat::Wild(_) => true,
@@ -190,8 +191,8 @@ impl Cx<'_> {
         }
     }
 
-    /// What a literal or constant in a pattern stands for. Whether its type holds it is judged when
-    /// that is known.
+    /// Returns the value of a literal or constant in a pattern. Its range is checked once the type
+    /// is known.
     fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
         let found = self.expr(expr);
         if matches!(found.kind, ExprKind::Error) || !self.expect(&found, &value.ty) {
@@ -207,8 +208,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether a name alone is a constant as a pattern. A variable is none, whatever its value: as
-    /// in Rust its name would be a new variable, which takes all values.
+    /// Whether a lone name in a pattern refers to a constant. A name bound to a variable does not,
+    /// whatever its value: as in Rust, it would declare a new variable that matches every value.
     fn is_constant_name(&self, name: &str) -> bool {
         self.lookup(name).is_none() && self.has_constant(name)
     }
@@ -245,7 +246,8 @@ impl Cx<'_> {
         unit(span)
     }
 
-    /// What a `for` runs over: `a..b`, `a..=b`, `.step_by(n)` of these, `unroll(..)` of these.
+    /// Parses the range of a `for`: `a..b` or `a..=b`, optionally with `.step_by(n)` or in
+    /// `unroll(..)`.
     fn range(&mut self, expr: &syn::Expr) -> Option<Range> {
         let before = self.sink.len();
         match expr {
@@ -284,7 +286,7 @@ impl Cx<'_> {
                 Some(range)
             }
             other => {
-                // An `unroll` that is the host's was reported.
+                // An `unroll` that belongs to the host has been reported already.
                 if self.sink.len() == before {
                     self.error(Syntax::ForRange, Span::of(other));
                 }
@@ -363,7 +365,7 @@ impl Cx<'_> {
         never
     }
 
-    /// Hands `value` to the caller of the function that `exit` ends.
+    /// Passes `value` to the caller of the function that ends at `exit`.
     pub(super) fn leave(&mut self, exit: &super::cx::Exit, value: Expr, span: Span) {
         let fits = value.ty == Type::Error || self.expect(&Expr { span, ..value.clone() }, &exit.ty);
         if let Some(result) = exit.result
@@ -375,7 +377,7 @@ impl Cx<'_> {
     }
 }
 
-/// What a `for` runs over.
+/// The range of a `for`.
 struct Range {
     start: Expr,
     end: Expr,

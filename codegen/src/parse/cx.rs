@@ -15,20 +15,21 @@ use crate::ir::{
     ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Stmt, StmtKind, Type,
 };
 
-/// What a name stands for.
+/// The meaning of a name in scope.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
-    /// A value that has no storage: a constant, a parameter, something shared.
+    /// A value without storage: a constant, a parameter, or a shared object.
     Value(Expr),
     /// A register variable.
     Local { id: LocalId, mutable: bool },
-    /// A device function's `&` or `&mut` parameter: the caller's variable.
+    /// A `&` or `&mut` parameter of a device function: the caller's variable.
     Reference { id: LocalId, mutable: bool },
-    /// A variable of several parts, or a device function's `&` or `&mut` parameter of such.
+    /// A variable of several parts, or a `&` or `&mut` parameter of a device function that refers
+    /// to one.
     Compound { value: Expr, mutable: bool, is_reference: bool },
 }
 
-/// A loop or block that can be left.
+/// A loop that can be left.
 pub(super) struct Breakable {
     pub(super) name: Option<String>,
     pub(super) label: Label,
@@ -38,13 +39,13 @@ pub(super) struct Breakable {
 pub(super) struct Frame {
     /// The function's name.
     pub(super) name: String,
-    /// What its names stand for, innermost scope last.
+    /// The bindings, innermost scope last.
     pub(super) scopes: Vec<HashMap<String, Binding>>,
-    /// The loops around this point, innermost last.
+    /// The enclosing loops, innermost last.
     pub(super) loops: Vec<Breakable>,
-    /// Where a `return` goes, and the local that takes its value; none in the kernel itself.
+    /// The target of a `return`, with the local that takes its value; `None` in the kernel itself.
     pub(super) exit: Option<Exit>,
-    /// The call that its statements are a part of; none in the kernel itself.
+    /// The call that the statements belong to; `None` in the kernel itself.
     pub(super) call: Option<CallId>,
 }
 
@@ -56,20 +57,20 @@ pub(super) struct Exit {
     pub(super) ty: Type,
 }
 
-/// Everything known while a kernel is parsed.
+/// The state of parsing one kernel instance.
 pub(super) struct Cx<'a> {
     pub(super) module_items: &'a ModuleItems,
     pub(super) sink: &'a mut Sink,
     pub(super) infer: Infer,
-    /// Threads a block.
+    /// Threads per block.
     pub(super) threads: [u32; 3],
-    /// What the kernel's type generics stand for in this instance.
+    /// The arguments of the kernel's type generics in this instance.
     pub(super) type_arguments: HashMap<String, syn::Type>,
-    /// Those of them that the kernel uses as types of values, by name.
+    /// The resolved arguments of the type generics that are used as types of values, by name.
     pub(super) generic_types: Vec<(String, Type)>,
-    /// What all of its generics stand for, in order.
+    /// The arguments of all generics, in order.
     pub(super) arguments: Vec<Argument>,
-    /// Blocks a cluster.
+    /// The cluster shape.
     pub(super) cluster: Cluster,
     pub(super) params: Vec<Param>,
     pub(super) locals: Vec<Local>,
@@ -77,24 +78,24 @@ pub(super) struct Cx<'a> {
     pub(super) pipelines: Vec<Pipeline>,
     calls: Vec<Call>,
     pub(super) frames: Vec<Frame>,
-    /// The block that takes the statements, with those around it.
+    /// The block that takes statements, after those that enclose it.
     blocks: Vec<Block>,
-    /// How many loops and branches are around this point, in all functions.
+    /// The number of loops and branches around this point, across all inlined functions.
     pub(super) nesting: u32,
-    /// Whether a constant leaves this point out of the instance: values of constants are not judged
-    /// there.
+    /// Whether a constant condition removes this point from the instance. Values of constants are
+    /// not checked there.
     pub(super) is_left_out: bool,
-    /// How many expressions are around this point, in all functions.
+    /// The number of expressions around this point, across all inlined functions.
     pub(super) depth: usize,
     /// Constants of the module, by index; `None` while one is being evaluated.
     pub(super) constants: HashMap<usize, Option<Expr>>,
-    /// Every number that is written, to be judged when its type is known.
+    /// Every number literal, to be checked once its type is known.
     pub(super) numbers: Vec<Expr>,
-    /// Rules for types that are still unknown.
+    /// Rules for types that are not yet inferred.
     pub(super) obligations: Vec<Obligation>,
-    /// What the source gives names to.
+    /// The variables that the source names.
     variables: Vec<Local>,
-    /// What was taken for words of the vocabulary.
+    /// The built-in names that the kernel uses.
     pub(super) words: Vec<WordUse>,
     labels: u32,
     emitted: u64,
@@ -150,14 +151,15 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A call by the function being parsed, which is to be taken apart.
+    /// Records a call by the function being parsed, which is about to be expanded.
     pub(super) fn record_call(&mut self, callee: Callee, span: Span) -> CallId {
         let caller = self.frame().call;
         self.calls.push(Call { callee, span, caller });
         CallId(count(self.calls.len() - 1))
     }
 
-    /// Runs `f` as a call of a method of the pipeline that `parts` belong to, if they do.
+    /// Runs `f` as a call of a method of the pipeline that `parts` belong to, if they belong to
+    /// one.
     pub(super) fn pipeline_call<T>(
         &mut self,
         parts: &[Expr],
@@ -179,7 +181,7 @@ impl<'a> Cx<'a> {
         value
     }
 
-    /// Emits statements that were collected.
+    /// Emits statements that were collected before.
     pub(super) fn append(&mut self, mut statements: Block) {
         if let Some(block) = self.blocks.last_mut() {
             block.stmts.append(&mut statements.stmts);
@@ -193,7 +195,8 @@ impl<'a> Cx<'a> {
         (self.blocks.pop().unwrap_or_default(), value)
     }
 
-    /// As [`Cx::block`], for what may run any number of times: a branch or a loop's body.
+    /// Like [`Cx::block`], for code that may run any number of times: a branch or the body of a
+    /// loop.
     pub(super) fn branch<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> (Block, T) {
         self.nesting += 1;
         let result = self.block(f);
@@ -201,7 +204,7 @@ impl<'a> Cx<'a> {
         result
     }
 
-    /// Runs `f` in a scope of its own.
+    /// Runs `f` in a new scope.
     pub(super) fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         self.frame().scopes.push(HashMap::new());
         let value = f(self);
@@ -209,18 +212,18 @@ impl<'a> Cx<'a> {
         value
     }
 
-    /// The function being parsed.
+    /// Returns the function being parsed.
     pub(super) fn frame(&mut self) -> &mut Frame {
         let innermost = self.frames.len() - 1;
         &mut self.frames[innermost]
     }
 
-    /// How many labels there are.
+    /// Returns the number of labels created so far.
     pub(super) fn labels(&self) -> u32 {
         self.labels
     }
 
-    /// How many statements were emitted.
+    /// Returns the number of statements emitted so far.
     pub(super) fn emitted(&self) -> u64 {
         self.emitted
     }
@@ -276,12 +279,12 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// What a name stands for in the function being parsed, constants of the module aside.
+    /// Looks up a name in the function being parsed. Constants of the module are not included.
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
         self.frames.last()?.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Every value that could have been named here, for suggestions.
+    /// Returns the name of every value in scope, for suggestions.
     pub(super) fn value_names(&self) -> impl Iterator<Item = String> {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
         let constants = self.module_items.constants.iter().map(|item| item.ident.to_string());
@@ -292,7 +295,7 @@ impl<'a> Cx<'a> {
         self.infer.resolve(ty)
     }
 
-    /// Reports unless `expr` is, or can still become, a `want`.
+    /// Reports a mismatch unless `expr` has type `want` or can still be inferred to.
     pub(super) fn expect(&mut self, expr: &Expr, want: &Type) -> bool {
         if self.infer.unify(&expr.ty, want, expr.span) {
             return true;
@@ -305,7 +308,7 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// The parts of a finished kernel.
+/// The state that outlives parsing.
 pub(super) struct Parts {
     pub(super) arguments: Vec<Argument>,
     pub(super) params: Vec<Param>,
@@ -321,7 +324,7 @@ pub(super) struct Parts {
 }
 
 impl<'a> Cx<'a> {
-    /// Takes what was made, and gives the sink back.
+    /// Returns the finished parts, and gives back the sink.
     pub(super) fn finish(self) -> (Parts, &'a mut Sink) {
         let parts = Parts {
             arguments: self.arguments,
@@ -340,7 +343,7 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// Counts of things in a source text: they fit.
+/// Converts a count of items in the source, which fits in a `u32`.
 pub(super) fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -16,7 +16,7 @@ use crate::diag::mistake::{self, Mismatch, Signature, Types};
 use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
 
 impl Cx<'_> {
-    /// Inlines a device function.
+    /// Inlines a call of a device function.
     pub(super) fn device_call(
         &mut self,
         item: &syn::ItemFn,
@@ -44,7 +44,7 @@ impl Cx<'_> {
             return Expr::error(span);
         }
 
-        // Arguments belong to the caller; what they are bound to belongs to the function.
+        // Arguments are evaluated in the caller's scope, and bound in the function's.
         let bindings = self.arguments_in_order(args);
         self.frames.push(frame);
         let ty = match &item.sig.output {
@@ -79,7 +79,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Gives a function's const generics their values; false if that cannot be.
+    /// Binds the const generics of a function to their values. Returns false if that is not
+    /// possible.
     fn bind_generics(
         &mut self,
         item: &syn::ItemFn,
@@ -148,7 +149,7 @@ impl Cx<'_> {
             Syntax::Reference(reference) => {
                 self.reference(&reference.expr, reference.mutability.is_some(), span)
             }
-            // A reference that is passed on.
+            // A reference passed on to another function.
             Syntax::Path(path) => match own_variable(path).and_then(|name| self.lookup(&name)) {
                 Some(&Binding::Reference { id, mutable }) => {
                     Argument::Reference { value: self.read(id, span), mutable }
@@ -162,7 +163,7 @@ impl Cx<'_> {
         }
     }
 
-    /// `&x`, `&mut x`, and `&mut *x` of a reference.
+    /// Resolves `&x`, `&mut x`, and `&mut *x` of a reference.
     fn reference(&mut self, expr: &Syntax, mutable: bool, span: Span) -> Argument {
         let target = match expr {
             Syntax::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
@@ -184,7 +185,7 @@ impl Cx<'_> {
                     }
                     return Argument::Reference { value: Expr { span, ..value }, mutable };
                 }
-                // A variable whose value is known, and has no storage yet.
+                // A variable with a known value, which has no storage yet.
                 Some(Binding::Value(value))
                     if matches!(value.ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) =>
                 {
@@ -202,7 +203,7 @@ impl Cx<'_> {
         Argument::Value(Expr::error(span))
     }
 
-    /// Binds a parameter; `used` are the names in the function's body.
+    /// Binds a parameter. `used` holds the names in the function's body.
     fn bind_argument(&mut self, input: &syn::FnArg, argument: Argument, used: &HashSet<String>) {
         let Some((name, mutable, ty)) = self.parameter(input) else { return };
         match (ty, argument) {
@@ -235,8 +236,8 @@ impl Cx<'_> {
                 let fits = matches!(value.kind, ExprKind::Error) || self.expect(&value, &want);
                 let value = if fits { value } else { Expr::error(value.span) };
                 if !used.contains(&names::text(&name)) {
-                    // What nobody reads needs no variable: code for it would be removed, but not
-                    // before it had changed how LLVM forms the addresses beside it.
+                    // An unused argument needs no variable. LLVM would remove its code, but only
+                    // after that code had affected how nearby addresses are formed.
                     return self.bind(&name, Binding::Value(value));
                 }
                 self.bind_value(&name, mutable, value, Some(want));
@@ -245,7 +246,7 @@ impl Cx<'_> {
     }
 }
 
-/// Every name in a function's body, those in strings to print included.
+/// Collects every name in a function's body, including names in format strings.
 fn names_in(tokens: TokenStream) -> HashSet<String> {
     fn note(tokens: TokenStream, names: &mut HashSet<String>) {
         for token in tokens {
@@ -268,13 +269,13 @@ fn names_in(tokens: TokenStream) -> HashSet<String> {
     names
 }
 
-/// What is passed to a device function, or to a method that takes a reference.
+/// An argument of a device function, or of a method that takes a reference.
 pub(super) enum Argument {
     Value(Expr),
     Reference { value: Expr, mutable: bool },
 }
 
-/// The name, if `path` could be that of a variable.
+/// Returns the name, if `path` may refer to a variable.
 pub(super) fn own_variable(path: &syn::ExprPath) -> Option<String> {
     names::lone_name(&path.path).filter(|_| path.qself.is_none())
 }

@@ -1,4 +1,4 @@
-//! Expressions. What has an effect is emitted as a statement, and its value read from a local.
+//! Expressions. An effect is emitted as a statement, and its value is read from a local.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -17,11 +17,11 @@ use crate::ir::{
 };
 
 impl Cx<'_> {
-    /// The value of an expression.
+    /// Parses an expression and returns its value.
     pub(super) fn expr(&mut self, expr: &syn::Expr) -> Expr {
         let span = span::of_expr(expr);
         let value = self.deeper(span, |cx| cx.expr_at(expr, span));
-        // Nothing is left out in silence.
+        // An expression must not be dropped without an error.
         if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {
             self.error(Syntax::Expression, span);
         }
@@ -102,7 +102,7 @@ impl Cx<'_> {
         }
     }
 
-    /// What a type has: `u32::MAX`, `ClusterAxis::X`.
+    /// Resolves an associated item of a type: `u32::MAX`, `ClusterAxis::X`.
     fn member(&mut self, path: &syn::Path, owner: &syn::Path, span: Span) -> Expr {
         let name = path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
         match self.path_type(owner) {
@@ -126,7 +126,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A variant of an enum of the language.
+    /// Resolves a variant of an enum of the language.
     fn choice(&mut self, of: ChoiceType, name: &str, span: Span) -> Expr {
         match of.all().into_iter().find(|choice| choice.name() == name) {
             Some(choice) => Expr { kind: ExprKind::Choice(choice), ty: Type::Choice(of), span },
@@ -202,9 +202,9 @@ impl Cx<'_> {
         self.apply(op, left, right, span)
     }
 
-    /// Reports a shift by the width of the shifted type or more, as rustc's lint does: where the
-    /// amount is a constant in the function's own text. What a call passes to a device function is
-    /// none there: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
+    /// Reports a shift by at least the width of the shifted type, as rustc's lint does: if the
+    /// amount is a constant in the function's own text. An argument of a device function is not
+    /// constant in that sense: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if op.is_shift()
             && !self.is_left_out
@@ -215,7 +215,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether a name that the function binds is among the tokens.
+    /// Whether the tokens contain a name that the function binds.
     fn mentions_variable(&self, tokens: TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
             TokenTree::Group(group) => self.mentions_variable(group.stream()),
@@ -224,7 +224,7 @@ impl Cx<'_> {
         })
     }
 
-    /// `left op right`, both scalars of one type (but for shifts).
+    /// Builds `left op right`, where both are scalars of one type (except for shifts).
     pub(super) fn apply(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         if matches!(left.kind, ExprKind::Error) || matches!(right.kind, ExprKind::Error) {
             return Expr::error(span);
@@ -254,7 +254,8 @@ impl Cx<'_> {
         Expr::error(span)
     }
 
-    /// `a && b`, `a || b`: a plain `&` or `|` where evaluating `b` for nothing is harmless.
+    /// Parses `a && b` or `a || b`. The result is a plain `&` or `|` if evaluating `b`
+    /// unconditionally is harmless.
     fn short_circuit(&mut self, binary: &syn::ExprBinary, is_and: bool, span: Span) -> Expr {
         let bool_ty = Type::from(Scalar::Bool);
         let left = self.expr(&binary.left);
@@ -282,8 +283,8 @@ impl Cx<'_> {
         if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
             return Expr::error(span);
         }
-        // As in rustc, a literal takes the type it is cast to, if it can; what is computed from
-        // literals does not.
+        // Like rustc, infers the type of a literal from the type it is cast to, if possible. An
+        // expression computed from literals is not affected.
         if is_literal(&cast.expr)
             && self.infer.kind(&value.ty).is_some()
             && let Some(scalar) = self.resolve(&ty).as_scalar()
@@ -341,7 +342,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether `expr` is a number as it is written, with its signs, maybe as the value of a block.
+/// Whether `expr` is a number literal, possibly with signs or as the value of a block.
 fn is_literal(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Lit(_) => true,
@@ -355,7 +356,7 @@ fn is_literal(expr: &syn::Expr) -> bool {
     }
 }
 
-/// Whether evaluating `expr` when its value is not wanted can do no harm.
+/// Whether evaluating `expr` is harmless even if its value is not needed.
 fn is_total(expr: &Expr) -> bool {
     let mut total = true;
     visit::within(expr, &mut |node| {
@@ -367,7 +368,7 @@ fn is_total(expr: &Expr) -> bool {
     total
 }
 
-/// The operator, and whether it assigns.
+/// Returns the operator and whether it assigns.
 fn binary_op(op: &BinOp) -> Option<(BinaryOp, bool)> {
     Some(match op {
         BinOp::Add(_) => (BinaryOp::Add, false),

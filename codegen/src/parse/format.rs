@@ -131,7 +131,7 @@ impl Cx<'_> {
 }
 
 impl Cx<'_> {
-    /// A format string without arguments.
+    /// Returns the text of a format string that must not have arguments.
     fn plain_text(&mut self, message: &LitStr) -> String {
         let mut text = String::new();
         let mut is_plain = false;
@@ -164,7 +164,7 @@ enum Which {
     Name(String),
 }
 
-/// Cuts a format string into text and arguments.
+/// Splits a format string into text and arguments.
 fn pieces(format: &str) -> Result<Vec<Piece>, Unprintable> {
     let mut pieces = vec![];
     let mut text = String::new();
@@ -194,7 +194,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>, Unprintable> {
     Ok(pieces)
 }
 
-/// What stands between braces: `name:width.precision` and `x`.
+/// Parses the text between braces: an argument name, then `:`, width, `.precision` and `x`.
 fn argument(inside: &str) -> Result<Piece, Unprintable> {
     let (which, spec) = inside.split_once(':').unwrap_or((inside, ""));
     let which = which.trim();
@@ -223,18 +223,17 @@ fn argument(inside: &str) -> Result<Piece, Unprintable> {
     Ok(Piece::Arg { which, hex, precision, width })
 }
 
-/// Whether it names a variable. A keyword stands for its raw form, as in Rust: `{type}` is
-/// `r#type`.
+/// Whether it names a variable. A keyword refers to its raw form, as in Rust: `{type}` is `r#type`.
 fn is_name(text: &str) -> bool {
     let parses = |text: &str| syn::parse_str::<syn::Ident>(text).is_ok();
     parses(text) || (!text.starts_with("r#") && parses(&format!("r#{text}")))
 }
 
-/// The widest field and the greatest precision: what every C library gives, whose formats these
-/// become. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
+/// The maximum width and precision, which every C library supports; the formats are passed on to
+/// one. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
 const WIDEST: u32 = 4095;
 
-/// A number without a sign.
+/// Parses an unsigned number.
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -9,7 +9,7 @@ use crate::diag::mistake::{Syntax, Types, Value};
 use crate::ir::{Const, Expr, Scalar, Span};
 
 impl Cx<'_> {
-    /// A literal's value; `negative` if a minus sign stands before it.
+    /// Parses a literal; `negative` if it is preceded by a minus sign.
     pub(super) fn literal(&mut self, lit: &Lit, negative: bool, span: Span) -> Expr {
         match lit {
             Lit::Bool(lit) if !negative => Expr::constant(Const::Bool(lit.value), Scalar::Bool, span),
@@ -65,8 +65,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Has a number judged when its type is known: it may not be where it is used, or be used at
-    /// all.
+    /// Registers a number to be checked once its type is known. The type may not be able to
+    /// represent it, or not be a number type at all.
     pub(super) fn written(&mut self, number: Expr) -> Expr {
         self.numbers.push(number.clone());
         number

@@ -1,9 +1,9 @@
-//! From syntax to IR: names are resolved, types inferred, device functions inlined, constants
-//! evaluated.
+//! From syntax to IR: resolves names, infers types, inlines device functions and evaluates
+//! constants.
 //!
-//! The language is a part of Rust, and a kernel's body is type-checked by rustc as well. What is
-//! inferred here must therefore be what rustc infers; where a program is refused here that rustc
-//! takes, the error says which form kernels do not have and what to write instead.
+//! The language is a subset of Rust, and rustc type-checks a kernel's body as well. The types
+//! inferred here must therefore be those that rustc infers. If a program that rustc accepts is
+//! rejected here, the error names the unsupported form and what to write instead.
 
 mod array;
 mod call;
@@ -44,8 +44,8 @@ use crate::diag::Sink;
 use crate::diag::mistake::Signature;
 use crate::ir::{Kernel, Span, visit};
 
-/// Every instance of a kernel; of one with errors at least the signature is right, which its
-/// launcher is made of.
+/// Parses every instance of a kernel. A kernel with errors still has a correct signature, from
+/// which its launcher is generated.
 pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed {
     let attr = attr::parse(item.attr.clone(), sink);
     signature::judge(&item.function, sink);
@@ -62,14 +62,14 @@ pub(crate) fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) ->
     parsed
 }
 
-/// A kernel item, parsed.
+/// The parsed instances of a kernel item.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
-    /// Each instance.
+    /// One kernel for each instance.
     pub(crate) kernels: Vec<Kernel>,
-    /// The instances as the attribute names them.
+    /// The instances as the attribute declares them.
     pub(crate) instances: Vec<InstanceAttr>,
-    /// What any of them took for words of the vocabulary.
+    /// The built-in names that any instance uses.
     pub(crate) words: Vec<WordUse>,
 }
 

@@ -10,7 +10,7 @@ use crate::diag::mistake::Name;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
 
 impl Cx<'_> {
-    /// `u32::MAX` and the like.
+    /// Resolves `u32::MAX` and other constants of scalars.
     pub(super) fn scalar_constant(
         &mut self,
         scalar: Scalar,
@@ -25,7 +25,7 @@ impl Cx<'_> {
         Some((word, Expr::constant(value, ty, span)))
     }
 
-    /// `f16::from_f32(x)` and the like.
+    /// Resolves `f16::from_f32(x)` and other conversions.
     pub(super) fn conversion(&mut self, to: Scalar, call: ConversionCall, span: Span) -> Expr {
         let kind = match call {
             ConversionCall::FromF32 { x } | ConversionCall::FromF64 { x } => ExprKind::Cast(Box::new(x)),
@@ -61,7 +61,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A function that the hardware has an instruction for.
+    /// Builds a math function with a hardware instruction.
     pub(super) fn math(&mut self, op: MathOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
         let ty = operands.first()?.ty.clone();
         for operand in &operands {
@@ -76,7 +76,7 @@ impl Cx<'_> {
         fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
     }
 
-    /// A function of the bits of an integer, the first operand.
+    /// Builds a function on the bits of an integer, the first operand.
     fn integer(&mut self, op: IntegerOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
         let of = operands.first()?.ty.clone();
         let fits = self.require(&of, Rule::Integer(op), span);
@@ -84,7 +84,7 @@ impl Cx<'_> {
         fits.then_some(Expr { kind: ExprKind::Integer(op, operands), ty, span })
     }
 
-    /// `a.div_ceil(b)`, of unsigned integers: `a / b`, and one more if something remains.
+    /// Builds `a.div_ceil(b)` on unsigned integers: `a / b`, plus one if there is a remainder.
     fn div_ceil(&mut self, a: Expr, b: Expr, span: Span) -> Option<Expr> {
         if !self.require(&a.ty, Rule::DivCeil, span) {
             return None;
@@ -97,7 +97,7 @@ impl Cx<'_> {
         Some(self.apply(BinaryOp::Add, quotient, one_more, span))
     }
 
-    /// `to_f32` and `to_f64`, of a small float.
+    /// Builds `to_f32` or `to_f64` of a small float.
     fn widened(&mut self, value: Expr, word: NumberWord, to: Scalar, span: Span) -> Option<Expr> {
         let fits = self.require(&value.ty, Rule::Small(word), span);
         fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
@@ -115,7 +115,7 @@ impl Cx<'_> {
     }
 }
 
-/// The value of a scalar's constant, and its type.
+/// Returns the value and the type of a scalar's constant.
 fn constant(scalar: Scalar, word: ConstantWord) -> Option<(Const, Scalar)> {
     let float = matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64);
     let value = match (word, scalar.integer_range(), scalar) {
@@ -159,8 +159,8 @@ pub(super) fn has_conversion(to: Scalar, word: ConversionWord) -> bool {
     }
 }
 
-/// Whether the method is found on the scalar. Where it is and the scalar does not
-/// [have](has_method) it, a [rule](Rule) says which do.
+/// Whether method lookup succeeds on the scalar. If it does but the scalar does not
+/// [have](has_method) the method, a [rule](Rule) reports the scalars that do.
 pub(super) fn finds_method(scalar: Scalar, word: NumberWord) -> bool {
     match word {
         NumberWord::ToF32
@@ -215,7 +215,7 @@ pub(super) fn has_method(scalar: Scalar, word: NumberWord) -> bool {
     }
 }
 
-/// Whether it is an approximation, which only `f32` has.
+/// Whether the function is an approximation, which exists for `f32` only.
 fn is_of_f32(op: MathOp) -> bool {
     match op {
         MathOp::Rsqrt
@@ -240,7 +240,7 @@ fn is_of_f32(op: MathOp) -> bool {
     }
 }
 
-/// Which scalars the hardware function is for.
+/// Whether the hardware function exists for the scalar.
 pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
     match op {
         MathOp::Min | MathOp::Max | MathOp::Clamp | MathOp::Abs => {

@@ -1,15 +1,15 @@
 //! The order of evaluation.
 //!
-//! Effects become statements at once, but values stay trees that are read where they are used. An
-//! operand whose variables are changed by an operand after it must therefore be read before that:
-//! `x + { x = 2; 3 }`.
+//! Effects become statements at once, but values remain expression trees that are read where they
+//! are used. If a later operand changes variables of an earlier one, the earlier operand must
+//! therefore be read before: `x + { x = 2; 3 }`.
 
 use super::cx::Cx;
 use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
 use crate::quick::QuickSet;
 
 impl Cx<'_> {
-    /// The values of expressions that are evaluated one after another.
+    /// Evaluates expressions one after another and returns their values.
     pub(super) fn in_order<'s>(&mut self, exprs: impl IntoIterator<Item = &'s syn::Expr>) -> Vec<Expr> {
         let mut values = vec![];
         for expr in exprs {
@@ -21,7 +21,7 @@ impl Cx<'_> {
         values
     }
 
-    /// As [`Cx::in_order`], for two.
+    /// Like [`Cx::in_order`], for two expressions.
     pub(super) fn pair(&mut self, first: &syn::Expr, second: &syn::Expr) -> (Expr, Expr) {
         let mut first = self.expr(first);
         let (effects, second) = self.block(|cx| cx.expr(second));
@@ -30,7 +30,7 @@ impl Cx<'_> {
         (first, second)
     }
 
-    /// Copies those of `values` that `effects`, which come next, would change.
+    /// Copies to locals those of `values` that `effects`, which run next, would change.
     pub(super) fn hold(&mut self, values: &mut [Expr], effects: &Block) {
         if effects.stmts.is_empty() {
             return;
@@ -50,8 +50,7 @@ impl Cx<'_> {
         }
     }
 
-    /// As [`Cx::hold`], for the place in memory that `place` names: its indices are read, its
-    /// variable is not.
+    /// Like [`Cx::hold`], for a place expression: its indices are read now, its variable later.
     pub(super) fn hold_place(&mut self, place: &mut Expr, effects: &Block) {
         match &mut place.kind {
             ExprKind::Index(base, index) => {
@@ -72,8 +71,8 @@ fn reads(value: &Expr, written: &QuickSet<LocalId>) -> bool {
     found
 }
 
-/// The variables that a block changes. What its other statements write are temporaries of their
-/// own, which nothing before them reads.
+/// Returns the variables that a block changes. Its other statements write only to new temporaries,
+/// which nothing before them reads.
 fn written(block: &Block) -> QuickSet<LocalId> {
     let mut written = QuickSet::default();
     visit::for_each_stmt(block, &mut |stmt| {

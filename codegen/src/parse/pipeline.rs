@@ -1,4 +1,4 @@
-//! Pipelines: their types, their shared memory, and how a state goes from stage to stage.
+//! Pipelines: their types, their shared memory, and how a state advances from stage to stage.
 
 use syn::GenericArgument;
 
@@ -10,26 +10,26 @@ use crate::ir::{
 };
 use crate::limits;
 
-/// A pipeline, taken apart.
+/// The parts of a pipeline, or of a state or slot of one.
 pub(super) struct Parts {
-    /// `Stages` of each tile.
+    /// The `Stages` of each tile.
     pub(super) tiles: Vec<Expr>,
-    /// `Stages` of barriers that complete when a stage is filled.
+    /// The `Stages` of barriers that complete when a stage has been filled.
     pub(super) full: Expr,
-    /// `Stages` of barriers that complete when a stage is released.
+    /// The `Stages` of barriers that complete when a stage has been released.
     pub(super) empty: Expr,
-    /// What a state or a slot has besides.
+    /// The further parts of a state or a slot.
     pub(super) state: Vec<Expr>,
 }
 
-/// Takes apart what a pipeline is the first part of, which has `tiles` tiles a stage.
+/// Splits parts that begin with those of a pipeline of `tiles` tiles per stage.
 pub(super) fn take_apart(parts: Vec<Expr>, tiles: usize) -> Option<Parts> {
     let mut rest = parts.into_iter();
     let tiles: Vec<_> = rest.by_ref().take(tiles).collect();
     Some(Parts { tiles, full: rest.next()?, empty: rest.next()?, state: rest.collect() })
 }
 
-/// Puts a pipeline together with a state.
+/// Joins the parts of a pipeline with those of a state.
 pub(super) fn put_together(parts: Parts, state: impl IntoIterator<Item = Expr>) -> Vec<Expr> {
     let Parts { mut tiles, full, empty, .. } = parts;
     tiles.extend([full, empty]);
@@ -38,7 +38,7 @@ pub(super) fn put_together(parts: Parts, state: impl IntoIterator<Item = Expr>) 
 }
 
 impl Cx<'_> {
-    /// `Pipeline<(A, B), 4>`, `Producer<..>` and `Consumer<..>`.
+    /// Resolves `Pipeline<(A, B), 4>`, `Producer<..>` and `Consumer<..>`.
     pub(super) fn ring_type(
         &mut self,
         generics: &[&GenericArgument],
@@ -54,7 +54,7 @@ impl Cx<'_> {
         Type::Compound(compound(Ring { tiles, stages: count }))
     }
 
-    /// `EmptySlot<(A, B)>`, `LoadingSlot<(A, B)>` and `FullSlot<(A, B)>`.
+    /// Resolves `EmptySlot<(A, B)>`, `LoadingSlot<(A, B)>` and `FullSlot<(A, B)>`.
     pub(super) fn slot_type(
         &mut self,
         generics: &[&GenericArgument],
@@ -89,7 +89,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A pipeline's tiles and barriers in shared memory.
+    /// Allocates a pipeline's tiles and barriers in shared memory.
     pub(super) fn shared_pipeline(&mut self, name: &str, ring: Ring, span: Span) -> Expr {
         let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
         let mut parts = vec![];
@@ -112,8 +112,8 @@ impl Cx<'_> {
         self.compound(Compound::Pipeline(ring), parts, span)
     }
 
-    /// Goes from `stage` to the next: after the last comes the first, in the phase of the other
-    /// parity. A comparison does what a division by the number of stages would.
+    /// Advances `stage` to the next stage. After the last stage comes the first, with the opposite
+    /// parity. A comparison takes the place of a remainder by the number of stages.
     pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
         if stages > 1 {
             let one = number(1, span);
@@ -136,20 +136,21 @@ impl Cx<'_> {
         self.emit(StmtKind::If { condition, then: wrap, otherwise: Block::default() }, span);
     }
 
-    /// Goes to the phase of the other parity.
+    /// Flips the parity, for the next phase.
     pub(super) fn flip(&mut self, parity: LocalId, span: Span) {
         let flipped = binary(BinaryOp::Xor, self.read(parity, span), number(1, span));
         self.assign(parity, flipped);
     }
 
-    /// What a pipeline does at one of its barriers. It hands over slots, which copies fill and
-    /// threads read; of what threads wrote it tells nobody.
+    /// Emits an operation of a pipeline on one of its barriers. The pipeline hands over slots that
+    /// copies fill and threads read. It does not publish writes of threads, so the scope is the
+    /// block.
     pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
         self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
     }
 }
 
-/// One of `Stages`.
+/// Selects one of `Stages`.
 pub(super) fn of_stage(stages: &Expr, stage: &Expr, span: Span) -> Expr {
     match &stages.ty {
         Type::Stages(thing, _) => {
@@ -160,12 +161,12 @@ pub(super) fn of_stage(stages: &Expr, stage: &Expr, span: Span) -> Expr {
     }
 }
 
-/// A `u32`.
+/// Creates a `u32` constant.
 pub(super) fn number(value: u32, span: Span) -> Expr {
     Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span)
 }
 
-/// An operation on two values of one type, which its result has too.
+/// Creates an operation on two values of the same type, which is also the type of the result.
 pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     let (ty, span) = (left.ty.clone(), left.span);
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }

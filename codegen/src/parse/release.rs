@@ -1,22 +1,23 @@
 //! Proxy fences where slots of pipelines are released.
 //!
-//! Threads read tiles through the generic proxy, and the copies that fill them again write through
-//! the asynchronous one: a `fence.proxy.async` has to lie between (PTX ISA, "Proxies" and "Async
-//! proxy"). So a release begins with it if threads have read the slot's tiles; one of the block's
-//! own memory (`.shared::cta`), where the tiles are, also in a kernel with clusters. Stores and
-//! other copies read through the asynchronous proxy: a slot that only they read needs none.
+//! Threads read tiles through the generic proxy, and the copies that refill them write through the
+//! async proxy. A `fence.proxy.async` is required between the two (PTX ISA, "Proxies" and "Async
+//! proxy"). A release therefore begins with one if threads have read the slot's tiles. The fence
+//! covers the block's own shared memory (`.shared::cta`), where the tiles are, also in a kernel
+//! with clusters. Stores and other copies read through the async proxy: a slot that only they read
+//! needs no fence.
 //!
-//! Nobody but a release arrives at a pipeline's empty barriers, which is how releases are known
-//! here. Which slot an access or a release is of, its stage tells: a local, of which all that are
-//! assigned to each other count as one. The stage of a consumer is none of them: it is a number at
-//! first, and counts on, and each slot has what it was when the slot was taken.
+//! Only a release arrives at a pipeline's empty barriers; that identifies releases here. The slot
+//! of an access or a release is identified by the local that holds its stage. Locals that are
+//! assigned to each other count as one. The stage of a consumer is not among them: it starts from a
+//! number and is incremented, and each slot has a copy of it from when the slot was acquired.
 
 use crate::ir::{
     BarrierOp, Block, Expr, ExprKind, Fence, FencedMemory, LocalId, Pipeline, Scope, Stmt, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
-/// Puts a fence before each release of a slot that threads have read.
+/// Inserts a fence before each release of a slot that threads have read.
 pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
     if rings.is_empty() {
         return;
@@ -35,7 +36,7 @@ pub(super) fn fence_reads(rings: &[Pipeline], body: &mut Block) {
 fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
     for mut stmt in std::mem::take(&mut block.stmts) {
         if is_fenced(&stmt) {
-            // The slot's tiles are the block's own.
+            // The slot's tiles are in the block's own shared memory.
             let fence = Fence::ProxyAsync(FencedMemory::Shared(Scope::Block));
             block.stmts.push(Stmt::new(StmtKind::Fence(fence), stmt.origin));
         } else {
@@ -45,7 +46,7 @@ fn insert(block: &mut Block, is_fenced: &impl Fn(&Stmt) -> bool) {
     }
 }
 
-/// A slot, by the local that holds its stage; none where it may be any.
+/// A slot, by the local that holds its stage; `None` if it may be any slot.
 type Slot = Option<LocalId>;
 
 /// The slots of a ring whose releases begin with a fence.
@@ -55,8 +56,9 @@ enum Fenced {
 }
 
 impl Fenced {
-    /// Those that threads read. If one of them is read and never released, others are released for
-    /// it: then all.
+    /// Collects the slots that threads read. If it is unknown which slot is read, or a slot that is
+    /// read is not released under its own local, any release may be the one that matters: then all
+    /// are fenced.
     fn of(ring: &Pipeline, body: &Block, flow: &Flow) -> Self {
         let (mut read, mut released_slots) = (QuickSet::default(), QuickSet::default());
         visit::for_each_stmt(body, &mut |stmt| {
@@ -85,8 +87,8 @@ impl Fenced {
     }
 }
 
-/// The slot that a statement releases, if it does no more than that: to its own block, to another,
-/// or to several in a loop.
+/// Returns the slot that a statement releases, if that is all it does: to its own block, to
+/// another, or to several in a loop.
 fn released(stmt: &Stmt, ring: &Pipeline) -> Option<Slot> {
     if let StmtKind::For(inner) = &stmt.kind
         && let [stmt] = &inner.body.stmts[..]
@@ -103,12 +105,12 @@ fn slot_of(stage: &Expr) -> Slot {
     if let ExprKind::Local(stage) = stage.kind { Some(stage) } else { None }
 }
 
-/// What locals get from each other.
+/// The flow of values between locals.
 struct Flow {
-    /// All that is assigned to each local.
+    /// Every value assigned to each local.
     values: QuickMap<LocalId, Vec<Expr>>,
-    /// For locals that are assigned to each other, one that stands for all, after one or more
-    /// steps.
+    /// A union-find forest over locals that are assigned to each other: the root represents all
+    /// locals of its tree.
     parents: QuickMap<LocalId, LocalId>,
 }
 
@@ -133,13 +135,13 @@ impl Flow {
         flow
     }
 
-    /// Whether a local is more than a copy of others.
+    /// Whether a local is assigned anything but other locals.
     fn is_counted(&self, local: LocalId) -> bool {
         let mut values = self.values.get(&local).into_iter().flatten();
         values.any(|value| !matches!(value.kind, ExprKind::Local(_)))
     }
 
-    /// The local that stands for this one.
+    /// Returns the representative of this local.
     fn root(&self, mut local: LocalId) -> LocalId {
         while let Some(&parent) = self.parents.get(&local) {
             local = parent;
@@ -147,7 +149,7 @@ impl Flow {
         local
     }
 
-    /// The slots of `ring` that `tile` may be of.
+    /// Returns the slots of `ring` that `tile` may belong to.
     fn slots(&self, tile: &Expr, ring: &Pipeline) -> Vec<Slot> {
         let is_tile = |expr: &Expr| matches!(expr.kind, ExprKind::Shared(id) if ring.tiles.contains(&id));
         let (mut slots, mut known, mut open) = (vec![], QuickSet::default(), vec![tile]);

@@ -18,7 +18,7 @@ use crate::ir::{
     Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type,
 };
 
-/// Judges what does not depend on the instance.
+/// Checks the part of the signature that does not depend on the instance.
 pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
     let sig = &function.sig;
     let mut refuse = |span: Option<Span>, qualifier| {
@@ -45,7 +45,7 @@ pub(super) fn judge(function: &ItemFn, sink: &mut Sink) {
     condition::refuse_in_kernel(function, sink);
 }
 
-/// Judges which instances there are: their names, and how many arguments each has.
+/// Checks the instances: their names, and the number of arguments of each.
 pub(super) fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sink: &mut Sink) {
     let is_compiled = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
     let wanted = function.sig.generics.params.iter().filter(is_compiled).count();
@@ -70,7 +70,8 @@ pub(super) fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sin
 }
 
 impl Cx<'_> {
-    /// Binds generics to the instance's constants and types; false if these do not fit.
+    /// Binds the generics to the constants and types of the instance. Returns false if these do not
+    /// fit.
     pub(super) fn bind_instance(&mut self, function: &ItemFn, instance: Option<&InstanceAttr>) -> bool {
         let generics = &function.sig.generics.params;
         let arguments = instance.map(|instance| &instance.arguments[..]).unwrap_or_default();
@@ -110,12 +111,13 @@ impl Cx<'_> {
         fits
     }
 
-    /// What a type is that stands for a generic; that it may stand there is judged where the
+    /// Classifies the type argument of a generic. Whether it is allowed there is checked where the
     /// generic is used.
     fn type_argument_is(&self, ty: &syn::Type) -> Argument {
         let aliases = &self.module_items.aliases;
         let mut named = last_name(ty);
-        // As many steps as there are aliases: one may be defined by itself.
+        // One iteration per alias is enough, and bounds the search: an alias may be defined by
+        // itself.
         for _ in 0..aliases.len() {
             let alias = aliases.iter().find(|alias| named.as_ref() == Some(&alias.ident));
             named = alias.map_or(named, |alias| last_name(&alias.ty));
@@ -128,7 +130,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The attribute's launch bounds.
+    /// Evaluates the launch bounds of the attribute.
     pub(super) fn launch_bounds(&mut self, function: &ItemFn, attr: &KernelAttr) -> LaunchBounds {
         let name = Span::of(&function.sig.ident);
         let place = |value: &Option<syn::Expr>| value.as_ref().map_or(name, Span::of);
@@ -170,7 +172,7 @@ impl Cx<'_> {
         }
     }
 
-    /// `option = [x, y, z]`, of which the last may be left out.
+    /// Evaluates `option = [x, y, z]`, whose trailing extents may be omitted.
     fn extents(&mut self, option: &'static str, array: &syn::ExprArray) -> [u32; 3] {
         let mut extents = [1; 3];
         if array.elems.is_empty() || array.elems.len() > 3 {
@@ -218,7 +220,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A parameter's name, whether it is `mut`, and its type.
+    /// Returns a parameter's name, whether it is `mut`, and its type.
     pub(super) fn parameter<'s>(
         &mut self,
         input: &'s syn::FnArg,
@@ -237,19 +239,19 @@ impl Cx<'_> {
             }
         }
     }
-    /// Threads a block as the answer of `block_dim()`.
+    /// Returns the threads per block, as the result of `block_dim()`.
     pub(super) fn block_dim(&self, span: Span) -> Expr {
         known_dim3(self.threads, span)
     }
 }
 
-/// A constant `Dim3`.
+/// Creates a constant `Dim3`.
 pub(super) fn known_dim3(extents: [u32; 3], span: Span) -> Expr {
     let extent = |n| Expr::constant(Const::Int(i128::from(n)), Scalar::U32, span);
     Expr { kind: ExprKind::Array(extents.map(extent).into()), ty: Type::Dim3, ..unit(span) }
 }
 
-/// The last name of a type's path.
+/// Returns the last name of a type's path.
 fn last_name(ty: &syn::Type) -> Option<syn::Ident> {
     match ty {
         syn::Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.clone()),

@@ -1,7 +1,7 @@
-//! Spans of what kernels consist of, read from the syntax tree.
+//! Spans of syntax nodes, computed from the syntax tree.
 //!
-//! [`Span::of`] takes anything, but makes its tokens first: in a macro that is slow, and an
-//! expression within ten others would be tokens ten times. Attributes are not a part of these
+//! [`Span::of`] accepts any node, but converts it to tokens first. In a macro that is slow: an
+//! expression nested in ten others would be converted ten times. Attributes are not part of these
 //! spans.
 
 use syn::spanned::Spanned;
@@ -40,7 +40,7 @@ pub(super) fn of_expr(expr: &Expr) -> Span {
         Expr::Loop(loop_) if loop_.label.is_none() => {
             Span::between(loop_.loop_token.span.into(), of_block(&loop_.body))
         }
-        // Rare, and what kernels do not have.
+        // Rare, or not allowed in kernels.
         other => Span::of(other),
     }
 }
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Both ends, as [`Span::of`] finds them.
+    /// Compares both ends with those that [`Span::of`] finds.
     #[track_caller]
     fn same(found: Span, node: &impl ToTokens) {
         let (wanted, shown) = (Span::of(node), node.to_token_stream());

@@ -1,4 +1,4 @@
-//! Statements of a block: `let`, assignments, and expressions for their effects.
+//! Statements of a block: `let`, assignments, and expressions evaluated for their effects.
 
 use syn::{Pat, Stmt};
 
@@ -13,7 +13,7 @@ use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trus
 use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 
 impl Cx<'_> {
-    /// Parses a block in a scope of its own; its value is that of its last expression.
+    /// Parses a block in a new scope and returns the value of its last expression.
     pub(super) fn block_value(&mut self, block: &syn::Block) -> Expr {
         self.scope(|cx| cx.statements(block))
     }
@@ -42,7 +42,7 @@ impl Cx<'_> {
         if diverged { Expr { ty: Type::Never, ..unit(span) } } else { value }
     }
 
-    /// Parses a statement, whose protocol is not judged if it says so.
+    /// Parses a statement, and exempts it from the protocol check if its attribute says so.
     fn trusting(&mut self, stmt: &Stmt, parse: impl FnOnce(&mut Self) -> Expr) -> Expr {
         let Some(attr) = trusted::attribute(stmt) else { return parse(self) };
         let span = Span::of(attr);
@@ -58,7 +58,7 @@ impl Cx<'_> {
         value
     }
 
-    /// An expression for its effect; its value is not used.
+    /// Parses an expression for its effect and drops its value.
     fn discard(&mut self, expr: &syn::Expr) -> Expr {
         let value = self.expr(expr);
         let ty = if value.ty == Type::Never { Type::Never } else { Type::Unit };
@@ -67,8 +67,7 @@ impl Cx<'_> {
         Expr { ty, ..unit(span) }
     }
 
-    /// Computes a value that nobody takes, where a checked kernel may stop at it. Any other value
-    /// has no effect.
+    /// Evaluates an unused value if a checked kernel may trap on it. Other values have no effect.
     fn compute(&mut self, value: Expr) {
         let mut may_stop = false;
         visit::within(&value, &mut |node| {
@@ -135,8 +134,8 @@ impl Cx<'_> {
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// Gives `value` a name. A variable is made where there is something to store; what was
-    /// reported already keeps the type that was asked for, so that its uses are not reported again.
+    /// Binds a name to `value`, in a new local if the value needs storage. If an error was already
+    /// reported for the value, the name keeps the annotated type, to avoid errors at its uses.
     pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
         let ty = self.resolve(&value.ty);
         let aliasable = match value.kind {
@@ -161,12 +160,12 @@ impl Cx<'_> {
         self.bind(name, Binding::Local { id, mutable });
     }
 
-    /// Makes a name known whose declaration was refused, so that its uses are not.
+    /// Binds a name whose declaration was rejected, to avoid errors at its uses.
     fn bind_error(&mut self, name: &syn::Ident) {
         self.bind(name, Binding::Value(Expr::error(name.span().into())));
     }
 
-    /// `shared()`, as `ty`.
+    /// Resolves `shared()` of type `ty`.
     pub(super) fn make_shared(&mut self, name: &str, ty: Type, span: Span) -> Expr {
         if self.nesting > 0 {
             self.error(Shared::InBranch, span);
@@ -183,7 +182,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Where the call is, if `expr` is `shared()`, and what it is told to hold:
+    /// Returns the span of the call if `expr` is `shared()`, and the type argument of
     /// `shared::<Barrier>()`.
     fn shared_call<'s>(&mut self, expr: &'s syn::Expr) -> Option<(Option<&'s syn::Type>, Span)> {
         let syn::Expr::Call(call) = expr else { return None };
@@ -198,7 +197,7 @@ impl Cx<'_> {
             .then(|| (ty, span::of_expr(expr)))
     }
 
-    /// `assignee = value`: the value comes first, then the assignee's indices.
+    /// Parses `assignee = value`. The value is evaluated first, then the indices of the assignee.
     pub(super) fn assignment(&mut self, assign: &syn::ExprAssign, span: Span) -> Expr {
         if matches!(&*assign.left, syn::Expr::Infer(_)) {
             return self.discard(&assign.right);
@@ -222,9 +221,9 @@ impl Cx<'_> {
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
 
-    /// `assignee op= value`. As for any assignment the value comes first, but not where the
-    /// operator is one of a library type, and so a call. Source: The Rust Reference, "Compound
-    /// assignment expressions".
+    /// Parses `assignee op= value`. The value is evaluated first, as in any assignment, unless the
+    /// operator belongs to a library type and is therefore a call. Source: The Rust Reference,
+    /// "Compound assignment expressions".
     pub(super) fn compound_assignment(&mut self, binary: &syn::ExprBinary, op: BinaryOp, span: Span) -> Expr {
         let (effects, mut right) = self.block(|cx| cx.expr(&binary.right));
         let (assignee_effects, mut assignee) = self.block(|cx| cx.assignee(&binary.left));
@@ -257,7 +256,7 @@ impl Cx<'_> {
         unit(span)
     }
 
-    /// What an assignment changes; reports what cannot be changed.
+    /// Resolves the target of an assignment, and reports a target that cannot be modified.
     fn assignee(&mut self, expr: &syn::Expr) -> Option<Assignee> {
         let span = span::of_expr(expr);
         match expr {
@@ -325,8 +324,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Refuses an assignment to a part of `expr` if that names what is not in registers, whether it
-    /// is `mut` or not.
+    /// Rejects an assignment to a part of `expr` if that names an object outside registers, whether
+    /// or not it is `mut`.
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
         let syn::Expr::Path(path) = expr else { return false };
         let Some(name) = own_variable(path) else { return false };
@@ -345,7 +344,7 @@ impl Cx<'_> {
         true
     }
 
-    /// Reports an assignment to a part of `name`, which is not of a register array's type.
+    /// Reports an assignment to a part of `name`, whose type is not a register array.
     fn no_part(&mut self, ty: &Type, name: &str, span: Span) {
         let ty = self.infer.partial(ty);
         self.error(Assignment::Part { name: name.to_owned(), ty }, span);
@@ -355,21 +354,21 @@ impl Cx<'_> {
         self.error(Assignment::Immutable(name.to_owned()), span);
     }
 
-    /// A local for a value that a statement writes.
+    /// Creates a local for a value that a statement writes.
     pub(super) fn temporary(&mut self, name: &str, ty: impl Into<Type>, span: Span) -> (LocalId, Expr) {
         let id = self.local(name, ty.into(), span);
         (id, self.read(id, span))
     }
 }
 
-/// What an assignment changes. The name is that of The Rust Reference, "Assignment expressions".
+/// The target of an assignment, named after The Rust Reference, "Assignment expressions".
 struct Assignee {
     local: LocalId,
     index: Vec<Expr>,
     ty: Type,
 }
 
-/// The value of what has none.
+/// Creates the value `()`.
 pub(super) fn unit(span: Span) -> Expr {
     Expr { kind: ExprKind::Unit, ty: Type::Unit, span }
 }

@@ -1,4 +1,4 @@
-//! Words of a warp: shuffles, votes, matches and reductions.
+//! Built-in functions on warps: shuffles, votes, matches and reductions.
 
 use super::cx::Cx;
 use super::infer::rule::Rule;
@@ -7,7 +7,7 @@ use super::words::FunctionWord;
 use crate::ir::{Expr, MatchOp, Scalar, ShuffleOp, Span, StmtKind, VoteOp, WarpOp, WarpReduceOp};
 
 impl Cx<'_> {
-    /// `shuffle_xor(value, mask)` and the like.
+    /// Resolves `shuffle_xor(value, mask)` and the like.
     pub(super) fn shuffle(
         &mut self,
         op: ShuffleOp,
@@ -27,14 +27,14 @@ impl Cx<'_> {
         Some(shuffled)
     }
 
-    /// `vote_all(condition)` and the like.
+    /// Resolves `vote_all(condition)` and the like.
     pub(super) fn vote(&mut self, op: VoteOp, condition: Expr, span: Span) -> Expr {
         let (dest, vote) = self.temporary("vote", op.result(), span);
         self.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
         vote
     }
 
-    /// `match_any(value)` and `match_all(value)`.
+    /// Resolves `match_any(value)` and `match_all(value)`.
     pub(super) fn matching(
         &mut self,
         op: MatchOp,
@@ -52,7 +52,7 @@ impl Cx<'_> {
         Some(lanes)
     }
 
-    /// `warp_reduce_add(value)` and the like.
+    /// Resolves `warp_reduce_add(value)` and the like.
     pub(super) fn warp_reduce(
         &mut self,
         op: WarpReduceOp,
@@ -66,7 +66,7 @@ impl Cx<'_> {
         Some(reduced)
     }
 
-    /// A value of each lane, of the type between the angle brackets if there is one.
+    /// Checks a value of each lane, which has the type in angle brackets if there is one.
     fn of_lanes(&mut self, value: Expr, rule: Rule, path: &syn::PathSegment, span: Span) -> Option<Expr> {
         if let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] {
             let ty = self.ty(ty);

@@ -1,5 +1,5 @@
-//! Runs the conformance table of tensor cores, and compares with what an H200 gave, or records what
-//! this GPU gives. The last line is 'N passed, N failed'.
+//! Runs the conformance table of tensor cores, and either compares the results with those of an
+//! H200 or records those of this GPU. The last line of output is 'N passed, N failed'.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -15,16 +15,16 @@ use tma_conformance::{Case, batch, double, layout, list, metadata, warp};
 use tma_model::mma::DoubleForm;
 use tma_runtime::Device;
 
-/// Bytes of results that are written for cases of a list which failed.
+/// Maximum bytes of results that are written for the failed cases of a list.
 const MOST_DUMPED: usize = 8 << 20;
 
-/// Compares the products of tensor cores with plain Rust and with what an H200 gave: on the first
-/// GPU and the simulator, between which every bit is to be the same, or on the simulator alone.
+/// Compares the results of tensor cores with plain Rust and with the results of an H200. Runs on
+/// the first GPU and on the simulator, which must agree in every bit, or on the simulator alone.
 #[derive(Parser)]
 struct Args {
-    /// A folder for what this GPU gives: a hash of each result, as they are kept in
-    /// `conformance/corpus`, with which nothing is compared then; and the results of cases that
-    /// failed.
+    /// A folder for the results of this GPU: a hash of each result, in the format of
+    /// `conformance/corpus`, and the full results of cases that failed. Nothing is compared with
+    /// the corpus.
     #[arg(long, conflicts_with_all = ["filter", "simulator"])]
     record: Option<PathBuf>,
     /// Only cases whose name contains this.
@@ -33,10 +33,10 @@ struct Args {
     /// Only this list: arithmetic, table, warps, doubles or layout.
     #[arg(long, value_parser = list_of)]
     list: Option<List>,
-    /// Writes the PTX of all kernels into this folder, and runs nothing.
+    /// Writes the PTX of all kernels to this folder, and runs nothing.
     #[arg(long)]
     ptx: Option<PathBuf>,
-    /// Only the simulator, though there may be a GPU.
+    /// Uses only the simulator, even if there is a GPU.
     #[arg(long)]
     simulator: bool,
 }
@@ -74,7 +74,7 @@ fn list_of(name: &str) -> Result<List, String> {
     named.ok_or_else(|| format!("there is {}", List::ALL.map(List::name).join(", ")))
 }
 
-/// Runs what the filter takes of a list; how many passed and failed.
+/// Runs the cases of a list that match the filter. Returns how many passed and failed.
 fn run_list(list: List, devices: &[Device], args: &Args) -> anyhow::Result<[usize; 2]> {
     match list {
         List::Arithmetic => run_with(list, devices, args, &list::arithmetic(), run::each),
@@ -112,20 +112,20 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What becomes of a list.
+/// The progress and results of a list.
 struct Report {
     names: Vec<String>,
-    /// What the results have to be.
+    /// The expected results, unless they are being recorded.
     kept: Option<Corpus>,
     hashes: Vec<u64>,
     failed: usize,
-    /// Where the results of cases that failed go.
+    /// The file for the results of cases that failed.
     dump: Option<BufWriter<File>>,
     dumped: usize,
 }
 
 impl Report {
-    /// Of a list that is compared with what is kept, or recorded.
+    /// Creates the report of a list, which is compared with the corpus or recorded.
     fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
         let (kept, dump) = match record {
             None => (Some(list.kept(&names)?), None),
@@ -156,13 +156,13 @@ impl Report {
     }
 }
 
-/// The case's number, the number of elements and the elements, each in 4 bytes.
+/// Writes the case's number, the number of elements and the elements, in 4 bytes each.
 fn write_result(file: &mut impl Write, index: usize, bits: &[u32]) -> std::io::Result<()> {
     let head = [index as u32, bits.len() as u32];
     head.iter().chain(bits).try_for_each(|word| file.write_all(&word.to_le_bytes()))
 }
 
-/// The kernels of both lists, and those of `mma.sync`.
+/// Writes the kernels of both lists of `wgmma`, and those of `mma.sync`.
 fn write_kernels(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (name, cases) in [("arithmetic", list::arithmetic()), ("table", list::table())] {
@@ -180,7 +180,7 @@ fn write_kernels(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What metadata mean on the GPU.
+/// Records the meaning of metadata on the GPU.
 fn ask_for_metadata(device: &Device, folder: &Path) -> anyhow::Result<()> {
     let mut text = String::new();
     for a in metadata::TYPES {

@@ -5,16 +5,16 @@
 //!     --shape 32,4096,4096 --element bf16 --causal yes
 //! ```
 //!
-//! A block has 128 queries of a head and goes over all keys and values, 128 at a time. One
-//! warpgroup loads, and a pair multiplies, each for 64 of the queries: while the tensor cores
-//! compute the weighted sum of one block of values, the threads compute the softmax of the next
-//! block's scores, and correct what was summed before whenever a row has a new maximum ("online
-//! softmax": Milakov and Gimelshein, arXiv 1805.02867; the schedule is that of FlashAttention-3,
-//! arXiv 2407.08608). The weights go to the second multiplication from the registers in which the
-//! first one left the scores.
+//! A block has 128 queries of a head and iterates over all keys and values, 128 at a time. One
+//! warpgroup loads, and two multiply, each for 64 of the queries. While the tensor cores compute
+//! the weighted sum of one block of values, the threads compute the softmax of the next block's
+//! scores, and rescale the previous sums whenever a row has a new maximum ("online softmax":
+//! Milakov and Gimelshein, arXiv 1805.02867; the schedule is that of FlashAttention-3, arXiv
+//! 2407.08608). The second multiplication reads the weights from the registers in which the first
+//! one left the scores.
 //!
-//! With a causal mask a query sees the keys up to its own place, the last query all of them. There
-//! may be any number of queries, and of keys, but with a mask at least as many keys as queries.
+//! With a causal mask a query sees the keys up to its own position, and the last query sees all.
+//! Any number of queries and keys is supported, but with a mask at least as many keys as queries.
 
 use anyhow::{Context, bail, ensure};
 use tma_runtime::layout::DeviceId;
@@ -25,13 +25,13 @@ use tma_runtime::prelude::*;
 pub mod forward {
     use tma_runtime::prelude::*;
 
-    /// Head, queries of a warpgroup, elements of a head.
+    /// The tile of a warpgroup's queries: head, queries, elements of a head.
     type Half = Shape3<1, 64, 128>;
-    /// Head, keys or values, elements of a head.
+    /// The tile of keys or values: head, keys or values, elements of a head.
     type Block = Shape3<1, 128, 128>;
 
-    /// `o = softmax(q · kᵀ · scale / log2(e)) · v` for `keys` keys. A causal query `i` sees those up
-    /// to `i + ahead`.
+    /// `o = softmax(q · kᵀ · scale / log2(e)) · v` for `keys` keys. If causal, query `i` sees the
+    /// keys up to `i + ahead`.
     #[tma_kernel(threads = 384, instances(T in [bf16, f16], CAUSAL in [full = false, causal = true]))]
     pub fn attention<T, const CAUSAL: bool>(
         q: TensorMap<Tile<T, Half, Swizzle128>>,
@@ -58,10 +58,10 @@ pub mod forward {
         sync_threads();
 
         let head = block_idx().y;
-        // The last queries see the most keys: they come first.
+        // The last queries see the most keys, so they come first.
         let row = 128 * if CAUSAL { grid_dim().x - 1 - block_idx().x } else { block_idx().x };
         let seen = if CAUSAL { min(keys, row + 128 + ahead) } else { keys };
-        assume(seen > 0); // a query sees its own place at least
+        assume(seen > 0); // a query sees at least its own position
         let blocks = seen.div_ceil(128);
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<24>();
@@ -83,12 +83,12 @@ pub mod forward {
             let me = warpgroup_idx() - 1;
             let query = queries[me];
             let row = row + 64 * me;
-            // From here on, some row of this warpgroup does not see all keys of a block.
+            // From key `whole` on, some row of this warpgroup does not see all keys of a block.
             let whole = if CAUSAL { min(keys, row + 1 + ahead) } else { keys };
             let mut next_key = key_ring.consumer();
             let mut next_value = value_ring.consumer();
             let mut out = Accumulator::<f32, 64, 128>::zero();
-            // A row that sees no key of a block must not be left with -∞ - -∞.
+            // A finite value: for a row that sees no key of a block, -∞ - -∞ would be NaN.
             let mut top = Rows::<f32, 64>::filled(f32::MIN);
             let mut total = Rows::<f32, 64>::filled(0.0);
             let mut shrink = Rows::<f32, 64>::filled(1.0);
@@ -134,7 +134,7 @@ pub mod forward {
             for i in unroll(0..out.len()) {
                 out[i] /= total[out.row(i)];
             }
-            out.store(query); // this warpgroup alone has read them
+            out.store(query); // only this warpgroup has read the tile
             fence_proxy_async();
             sync_warpgroup();
             if thread_idx().x % 128 == 0 {
@@ -145,8 +145,8 @@ pub mod forward {
         }
     }
 
-    /// Hides keys of a block that begins at `first`: those from `keys` on, and with a mask, of row
-    /// `i`, those after `last + i`.
+    /// Hides keys of a block that starts at `first`: those from `keys` on, and if causal, those
+    /// after `last + i` for row `i`.
     #[tma_device]
     fn hide<const CAUSAL: bool>(scores: &mut Accumulator<f32, 64, 128>, first: u32, keys: u32, last: u32) {
         for i in unroll(0..scores.len()) {
@@ -158,8 +158,8 @@ pub mod forward {
         }
     }
 
-    /// Scores to weights, in place: `exp2((score - top) * scale)`, with each row's maximum and sum
-    /// brought up to date. `shrink` is what sums of before are to be multiplied by.
+    /// Turns scores into weights, in place: `exp2((score - top) * scale)`, and updates each row's
+    /// maximum and sum. Earlier sums must be multiplied by `shrink`.
     #[tma_device]
     fn softmax(
         scores: &mut Accumulator<f32, 64, 128>,
@@ -187,18 +187,18 @@ pub mod forward {
 /// Elements of a head.
 const HEAD: usize = 128;
 
-/// What is computed, as it stands on the command line.
+/// The problem, as given on the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Heads, queries and keys of each.
+    /// Number of heads, and of queries and keys of each.
     pub shape: [usize; 3],
-    /// Whether queries see the keys up to their own place only.
+    /// Whether queries only see the keys up to their own position.
     pub causal: bool,
-    /// The type of all elements.
+    /// Type of all elements.
     pub element: &'static str,
-    /// The greatest error of an element; by default what the type leads to expect.
+    /// Maximum error of an element. The default depends on the type.
     pub tolerance: Option<f64>,
-    /// Launches that are measured on a GPU.
+    /// Number of launches that are measured on a GPU.
     pub iterations: u32,
 }
 
@@ -212,11 +212,11 @@ const USAGE: &str =
     "options: --shape HEADS,QUERIES,KEYS  --causal yes|no  --element bf16|f16  --tolerance X  --iterations N";
 
 impl Options {
-    /// Reads `--name value` pairs.
+    /// Parses `--name value` pairs.
     ///
     /// # Errors
     ///
-    /// An option that there is not, or a value that it does not take.
+    /// An unknown option, or a value that the option does not accept.
     pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let mut options = Self::default();
         while let Some(name) = words.next() {
@@ -240,23 +240,23 @@ impl Options {
         Ok(options)
     }
 
-    /// How many keys query `i` sees.
+    /// Returns the number of keys that query `i` sees.
     fn seen(&self, i: usize) -> usize {
         let [_, queries, keys] = self.shape;
         if self.causal { i + 1 + keys - queries } else { keys }
     }
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// The greatest error of an element.
+    /// Largest error of an element.
     pub error: f64,
-    /// How fast it was, if that was measured.
+    /// Performance, if it was measured.
     pub tflops: Option<f64>,
 }
 
-/// An element type, with the error that it leads to.
+/// An element type, with its expected error.
 trait Element: Scalar + TransposedElement + Multiply<Self, f32> {
     const TOLERANCE: f64;
     fn of(value: f64) -> Self;
@@ -284,11 +284,11 @@ elements! {
     f16: 2e-3;
 }
 
-/// Attends, compares with what the host computes, and measures on a GPU.
+/// Computes attention, compares the result with the host's, and measures the performance on a GPU.
 ///
 /// # Errors
 ///
-/// An element that is wrong, a shape that cannot be, and what the device reports.
+/// A wrong element, an invalid shape, or an error of the device.
 pub fn check(device: &Device, options: &Options) -> anyhow::Result<Outcome> {
     match (options.element, options.causal) {
         ("f16", false) => check_as::<f16, false>(device, options),
@@ -305,7 +305,7 @@ where
     let [heads, queries, keys] = options.shape;
     ensure!(options.shape.iter().all(|&extent| extent > 0), "every extent is at least 1");
     ensure!(!CAUSAL || keys >= queries, "with a mask there are at least as many keys as queries");
-    // Scores far apart, so that maxima change.
+    // The scores are far apart, so that maxima change.
     let q = numbers::<T>(1, heads * queries * HEAD, 4.0);
     let k = numbers::<T>(2, heads * keys * HEAD, 1.0);
     let v = numbers::<T>(3, heads * keys * HEAD, 1.0);
@@ -324,7 +324,7 @@ where
     queue(&mut of_o)?;
     stream.synchronize()?;
 
-    // All rows, or some dozen if there are many.
+    // All rows, or a few dozen if there are many.
     let found = values(&of_o.to_vec()?);
     let [q, k, v] = [q, k, v].map(|all| values(&all));
     let rows = heads * queries;
@@ -336,7 +336,7 @@ where
         let wanted = reference(&q[row * HEAD..][..HEAD], k, v);
         for (found, wanted) in found[row * HEAD..].iter().zip(wanted) {
             let difference = (found - wanted).abs();
-            // A NaN stays.
+            // A NaN is kept.
             if difference > error || difference.is_nan() {
                 error = difference;
             }
@@ -365,8 +365,8 @@ where
     Ok(Outcome { error, tflops })
 }
 
-/// Numbers of up to this size that look random, and are the same each time (the finaliser of
-/// MurmurHash3).
+/// Returns numbers of at most this magnitude that look random but are reproducible (the finaliser
+/// of MurmurHash3).
 fn numbers<T: Element>(seed: u64, len: usize, size: f64) -> Vec<T> {
     let number = |i: usize| {
         let mut x = (i as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -381,7 +381,7 @@ fn values<T: Element>(all: &[T]) -> Vec<f64> {
     all.iter().map(|element| element.value()).collect()
 }
 
-/// One row of the result.
+/// Computes one row of the result.
 fn reference(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     let dot = |key: &[f64]| query.iter().zip(key).map(|(a, b)| a * b).sum::<f64>();
     let scores: Vec<f64> = keys.chunks(HEAD).map(|key| dot(key) / (HEAD as f64).sqrt()).collect();
@@ -397,7 +397,7 @@ fn reference(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     row
 }
 
-/// Attends with each instance over several numbers of queries and keys, and checks each element.
+/// Runs each instance with several numbers of queries and keys, and checks each element.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     for (shape, causal, element) in [
         ([1, 64, 128], false, "bf16"),

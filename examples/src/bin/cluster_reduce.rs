@@ -1,4 +1,4 @@
-//! Subtracts from each row of a matrix its mean, one cluster per row, as a row exceeds one block.
+//! Subtracts from each row of a matrix its mean. A row exceeds one block, so each has a cluster.
 //!
 //! Each block reads a quarter of the row into its shared memory and adds it up. All blocks then
 //! read the four sums from each other's shared memory, so that the row is read from global memory

@@ -1,21 +1,21 @@
-//! Multiplies matrices with the tensor cores: C = A · B, in batches, after the dense GEMM of the
-//! tutorials.
+//! Multiplies matrices with the tensor cores: C = A · B, in batches, modelled on the dense GEMM of
+//! the tutorials.
 //!
 //! ```sh
 //! cargo run --release -p tma-examples --bin dense_gemm --features cuda -- \
 //!     --mnkl 4096,4096,4096,1 --ab bf16 --c f16 --acc f32 --a-major k --b-major n --c-major n
 //! ```
 //!
-//! A block computes 128 × 128 elements of C. All four warps multiply, and one thread of them loads
-//! ahead: tiles of A and B pass through a pipeline of three stages, so that two blocks share a
-//! multiprocessor. The sums stay in registers until the end. Then they are converted, stored to
-//! shared memory, and copied out from there. Extents may be any: what lies outside is loaded as
-//! zeros, and not stored.
+//! A block computes 128 × 128 elements of C. All four warps multiply, and one of their threads
+//! loads ahead: tiles of A and B pass through a pipeline of three stages, so that two blocks share
+//! a multiprocessor. The sums stay in registers until the end. Then they are converted, stored to
+//! shared memory, and copied out from there. Extents are arbitrary: elements out of bounds are
+//! loaded as zeros, and not stored.
 //!
-//! What the options choose are instances of one kernel. An operand is K-major if the elements along
-//! K are next to each other in memory, else M-major or N-major; its tile is loaded as it is, and
-//! transposed by the tensor cores. A C that is M-major is Cᵀ = Bᵀ · Aᵀ: the operands change places.
-//! Without options, every instance multiplies small matrices.
+//! The options select an instance of one kernel. An operand is K-major if the elements along K are
+//! contiguous in memory, else M-major or N-major. Its tile is loaded unchanged, and transposed by
+//! the tensor cores. An M-major C is computed as Cᵀ = Bᵀ · Aᵀ: the operands are swapped. Without
+//! options, every instance multiplies small matrices.
 
 use std::ops::Range;
 
@@ -29,8 +29,8 @@ use tma_runtime::{Scalar, layout::DeviceId};
 pub mod gemm {
     use tma_runtime::prelude::*;
 
-    /// Row and column of the `tile`-th tile. Tiles are taken in bands of 8 rows, so that blocks
-    /// that run at the same time read the same parts of A and B, which the L2 cache then holds.
+    /// Returns row and column of the tile number `tile`. Tiles are ordered in bands of 8 rows, so
+    /// that concurrent blocks read the same parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn place(tile: u32, down: u32, across: u32) -> [u32; 2] {
         let first = tile / (8 * across) * 8;
@@ -146,7 +146,7 @@ pub mod gemm {
         for j in unroll(0..128 / COLS) {
             if j > 0 {
                 if leader {
-                    bulk_wait_group_read::<0>(); // the store before has read the buffer
+                    bulk_wait_group_read::<0>(); // the previous store has read the buffer
                 }
                 sync_threads();
             }
@@ -164,18 +164,18 @@ pub mod gemm {
     }
 }
 
-/// What is multiplied, as it stands on the command line.
+/// The problem, as given on the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// M, N, K and the number of batches.
+    /// Extents M, N, K, and the number of batches.
     pub mnkl: [usize; 4],
     /// Element types of A and B, of C, and of the sums.
     pub types: [String; 3],
-    /// Which dimension of A, B and C is contiguous: `k` or `m`, `k` or `n`, `n` or `m`.
+    /// Contiguous dimensions of A, B and C: `k` or `m`, `k` or `n`, `n` or `m`.
     pub major: [char; 3],
-    /// The greatest error, relative to the size of sums; by default what the types lead to expect.
+    /// Maximum error, relative to the size of sums. The default depends on the types.
     pub tolerance: Option<f64>,
-    /// Launches that are measured on a GPU.
+    /// Number of launches that are measured on a GPU.
     pub iterations: u32,
 }
 
@@ -191,11 +191,11 @@ const USAGE: &str =
          --acc f32|f16|i32  --a-major k|m  --b-major k|n  --c-major n|m  --tolerance X  --iterations N";
 
 impl Options {
-    /// Reads `--name value` pairs.
+    /// Parses `--name value` pairs.
     ///
     /// # Errors
     ///
-    /// An option that there is not, or a value that it does not take.
+    /// An unknown option, or a value that the option does not accept.
     pub fn parse(mut words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let mut options = Self::default();
         while let Some(name) = words.next() {
@@ -226,7 +226,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The same product with operands and result as the kernel has them, whose C is N-major.
+    /// Returns the same GEMM with an N-major C, which is the form that the kernel computes.
     fn with_n_major_c(&self) -> Self {
         let ([m, n, k, l], [a, b, c]) = (self.mnkl, self.major);
         if c == 'n' {
@@ -236,7 +236,7 @@ impl Options {
         Self { mnkl: [n, m, k, l], major: [turned(b), if a == 'k' { 'k' } else { 'n' }, 'n'], ..self.clone() }
     }
 
-    /// The instance that multiplies so.
+    /// Returns the instance for these options.
     fn kernel(&self) -> anyhow::Result<&'static KernelSpec> {
         let [ab, c, sum] = &self.types;
         let [a, b] = [self.major[0], self.major[1]].map(|major| if major == 'k' { "k" } else { "mn" });
@@ -251,12 +251,12 @@ impl Options {
     }
 }
 
-/// What an element of a matrix can be.
+/// The type of a matrix element.
 trait Element: Scalar {
-    /// The greatest relative error of rounding to it.
+    /// The largest relative error of rounding to the type.
     const ROUNDING: f64;
 
-    /// A number for each of -1 to 1.
+    /// Maps a number from -1 to 1 to an element.
     fn of(unit: f64) -> Self;
     fn value(self) -> f64;
 }
@@ -289,7 +289,7 @@ elements! {
     i32, 0.0, |unit| (unit * 8.0) as i32, f64::from;
 }
 
-/// A number of a sequence that looks random, and is the same each time (the finaliser of
+/// Returns a number of a sequence that looks random but is reproducible (the finaliser of
 /// MurmurHash3).
 fn hash(seed: u64, i: usize) -> u64 {
     let mut x = (i as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -308,7 +308,7 @@ struct Matrices<T> {
     tensor: DeviceTensor<T, 3>,
     rows: usize,
     columns: usize,
-    /// Whether a row's elements are next to each other, or a column's.
+    /// Whether the elements of a row are contiguous, as opposed to those of a column.
     is_row_major: bool,
 }
 
@@ -332,18 +332,18 @@ impl<T: Element> Matrices<T> {
     }
 }
 
-/// What came of a product.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// The greatest error of an element, relative to it and to the size of sums.
+    /// Largest error of an element, relative to the element and to the size of sums.
     pub error: f64,
-    /// What error the types lead to expect.
+    /// Error that is expected for the types.
     pub tolerance: f64,
-    /// How fast it was, if that was measured.
+    /// Performance, if it was measured.
     pub tflops: Option<f64>,
 }
 
-/// Does `$do` with `$T` as the type of this name.
+/// Evaluates `$do` with `$T` as the type of this name.
 macro_rules! with_type {
     ($name:expr, [$($ty:ident),+], $T:ident => $do:expr) => {
         match $name.as_str() {
@@ -356,11 +356,11 @@ macro_rules! with_type {
     };
 }
 
-/// Multiplies, compares with what the host computes, and measures on a GPU.
+/// Multiplies, compares the result with the host's, and measures the performance on a GPU.
 ///
 /// # Errors
 ///
-/// That there is no such instance, and those of the device.
+/// A missing instance, or an error of the device.
 pub fn multiply(device: &Device, options: &Options) -> anyhow::Result<Outcome> {
     let [ab, c, _] = &options.types;
     with_type!(ab, [f16, bf16, tf32, e4m3, e5m2, i8, u8], AB => {
@@ -375,7 +375,7 @@ fn multiply_as<AB: Element, C: Element>(device: &Device, options: &Options) -> a
     let b = Matrices::<AB>::new(device, 2, [l, n, k], b_major == 'k')?;
     let mut c = Matrices::<C>::new(device, 3, [l, m, n], c_major == 'n')?;
 
-    // Of a C that is M-major the kernel computes the transpose.
+    // If C is M-major, the kernel computes its transpose.
     let (left, right) = if c_major == 'n' { (&a, &b) } else { (&b, &a) };
     let (down, across) = (left.rows.div_ceil(128), right.rows.div_ceil(128));
     let grid = Grid::new(u32::try_from(down * across)?, 1, u32::try_from(l)?);
@@ -407,8 +407,8 @@ fn multiply_as<AB: Element, C: Element>(device: &Device, options: &Options) -> a
     } else {
         None
     };
-    // What a sum loses is as random as its products are; an H200 keeps 13 bits of products of 8-bit
-    // floats.
+    // The rounding errors of a sum are as random as its products. For products of 8-bit floats, an
+    // H200 keeps 13 bits.
     let of_sum = match options.types[2].as_str() {
         "i32" => 0.0,
         "f32" if size_of::<AB>() > 1 => 1.0 / (1 << 22) as f64,
@@ -418,13 +418,13 @@ fn multiply_as<AB: Element, C: Element>(device: &Device, options: &Options) -> a
     Ok(Outcome { error, tolerance: options.tolerance.unwrap_or(expected), tflops })
 }
 
-/// The greatest error of C's elements: of all of them, or of some thousand if there are many.
+/// Returns the largest error of C's elements: of all, or of a few thousand if there are many.
 fn error_of<AB: Element, C: Element>(a: &Matrices<AB>, b: &Matrices<AB>, c: &Matrices<C>, l: usize) -> f64 {
     const SAMPLES: usize = 4096;
     let (elements, depth) = (c.values.len(), a.columns);
     let all = elements.saturating_mul(depth) <= 1 << 25;
     let places: Range<usize> = if all { 0..elements } else { 0..SAMPLES };
-    // That of a sum of so many products of numbers from -1 to 1.
+    // The size of a sum of this many products of numbers from -1 to 1.
     let size = (depth as f64).sqrt() / 3.0;
     let mut worst = 0.0_f64;
     for i in places {
@@ -433,7 +433,7 @@ fn error_of<AB: Element, C: Element>(a: &Matrices<AB>, b: &Matrices<AB>, c: &Mat
         let products = (0..depth).map(|k| a.at(batch, row, k) * b.at(batch, column, k));
         let wanted: f64 = products.sum();
         let error = (c.at(batch, row, column) - wanted).abs() / (wanted.abs() + size);
-        // A NaN stays.
+        // A NaN is kept.
         if error > worst || error.is_nan() {
             worst = error;
         }
@@ -445,7 +445,7 @@ fn error_of<AB: Element, C: Element>(a: &Matrices<AB>, b: &Matrices<AB>, c: &Mat
 ///
 /// # Errors
 ///
-/// Those of [`multiply`], and by how much an element is wrong.
+/// Errors of [`multiply`], and the error of a wrong element.
 pub fn check(device: &Device, options: &Options) -> anyhow::Result<Outcome> {
     let outcome = multiply(device, options)?;
     let Outcome { error, tolerance, .. } = outcome;
@@ -454,22 +454,22 @@ pub fn check(device: &Device, options: &Options) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// The options by which this instance multiplies matrices of these extents, with a C of either
-/// major dimension.
+/// Returns the options for which this instance multiplies matrices of these extents, with a C of
+/// either major dimension.
 ///
 /// # Errors
 ///
-/// That the kernel is no instance of this one.
+/// A kernel that is not an instance of this one.
 pub fn options_of(kernel: &KernelSpec, mnkl: [usize; 4], c_major: char) -> anyhow::Result<Options> {
     let words: Vec<_> = kernel.name.trim_start_matches("dense_gemm::").split('_').collect();
     let [ab, c, sum, a, b] = words[..] else { bail!("`{}` is another kernel", kernel.name) };
-    // Of an M-major C the operands change places.
+    // For an M-major C the operands are swapped.
     let [a, b] = if c_major == 'n' { [a, b] } else { [b, a] };
     let major = [if a == "k" { 'k' } else { 'm' }, if b == "k" { 'k' } else { 'n' }, c_major];
     Ok(Options { mnkl, types: [ab, c, sum].map(str::to_owned), major, iterations: 0, ..Options::default() })
 }
 
-/// Multiplies small and ragged matrices by every instance, and checks each element.
+/// Multiplies small and ragged matrices with every instance, and checks each element.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     const SHAPES: [[usize; 4]; 3] = [[144, 112, 80, 1], [16, 160, 336, 1], [48, 32, 16, 2]];
     let mut worst = 0.0_f64;

@@ -31,7 +31,7 @@ pub fn tma_coordinates(src: TensorMap<Tile<u32, Shape2<32, 16>>>, corners: Globa
     }
 }
 
-/// Launches it over a matrix whose elements encode their indices, and checks the tiles' corners.
+/// Launches the kernel on a matrix whose elements encode their indices, and checks the corners.
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let shape = [80_usize, 40];
     let element = |row, col| if row < shape[0] && col < shape[1] { (row * 1000 + col) as u32 } else { 0 };

@@ -1,8 +1,8 @@
 //! Copies a matrix tile by tile: the smallest complete use of the copy engine.
 //!
-//! One thread issues a load and tells the barrier how many bytes will arrive; all threads wait for
-//! them; one thread issues the store. Tiles that extend past the matrix need no code: out-of-bounds
-//! elements read as zero and are skipped on store.
+//! One thread issues a load and tells the barrier how many bytes will arrive. All threads wait for
+//! them, and one thread issues the store. Tiles that extend past the matrix need no code:
+//! out-of-bounds elements read as zero and are skipped on store.
 
 use tma_runtime::prelude::*;
 

@@ -5,13 +5,13 @@
 //! store has read it. The pipeline tracks the phases of the ring's barriers.
 //!
 //! Tiles are not assigned to blocks in advance: each block takes the next one from a counter. If
-//! multiprocessors nearer to memory ran ahead, the tiles in flight would be scattered, which costs
-//! memory bandwidth. So the loading thread passes each tile's number to the storing one.
+//! multiprocessors close to memory ran ahead, the tiles in flight would be scattered, which costs
+//! memory bandwidth. The loading thread therefore passes each tile's number to the storing one.
 
 use tma_runtime::prelude::*;
 
 /// Copies `src` to `dst`, which are `across` tiles wide and have `tiles` tiles in all. `work` holds
-/// the number of the next tile and of the finished blocks, both 0 before and after the launch.
+/// the numbers of the next tile and of finished blocks, both 0 before and after the launch.
 #[tma_kernel(threads = 64, instances(deep = <32, 256, 4>))]
 pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
     src: TensorMap<Tile<f16, Shape2<ROWS, COLS>>>,
@@ -35,15 +35,15 @@ pub fn tma_copy_pipelined<const ROWS: u32, const COLS: u32, const STAGES: u32>(
             let empty = producer.wait();
             numbers.set(empty.stage(), tile);
             let slot = empty.announce();
-            // The number after the last tells the other thread to stop; its tile is outside of the
-            // tensor, so nothing is read.
+            // The first number past the end tells the other thread to stop. Its tile is outside of
+            // the tensor, so nothing is read.
             src.load(slot.0, src.tile_at([tile / across, tile % across]), slot.barrier());
             if tile >= tiles {
                 break;
             }
         }
 
-        // The last block leaves the counters as it found them.
+        // The last block resets the counters to zero.
         if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) == grid_dim().x - 1 {
             work.store(0, 0, Order::Relaxed, Scope::Device);
             work.store(1, 0, Order::Relaxed, Scope::Device);

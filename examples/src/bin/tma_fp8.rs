@@ -5,7 +5,7 @@
 
 use tma_runtime::prelude::*;
 
-/// `dst = src` in f32. Thread `i` has column `i` of its block's tile.
+/// Computes `dst = src` in f32. Thread `i` processes column `i` of its block's tile.
 #[tma_kernel(threads = 128)]
 pub fn tma_fp8(src: TensorMap<Tile<e4m3, Shape2<64, 128>, Swizzle128>>, dst: Global<f32>) {
     let tile: Tile<e4m3, Shape2<64, 128>, Swizzle128> = shared();

@@ -1,5 +1,5 @@
 //! A grouped copy: one launch copies matrices of different sizes, contiguous in memory. The kernel
-//! makes a tensor map for each of them, from one that is a parameter.
+//! derives a tensor map for each of them from the one that is a parameter.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;

@@ -1,11 +1,11 @@
-//! A convolution of images by 3 × 3 filters, with padding and strides. The copy engine gathers the
-//! input in im2col mode: tap by tap, the pixels of 64 positions of the filter.
+//! A convolution of images with 3 × 3 filters, with padding and strides. The copy engine gathers
+//! the input in im2col mode: tap by tap, the pixels for 64 positions of the filter.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
-/// One block computes 64 consecutive pixels of the output for 32 filters. `filters` has one weight
-/// per tap, channel and filter; `height` and `width` are those of the output.
+/// Computes 64 consecutive pixels of the output for 32 filters, in one block. `filters` has one
+/// weight per tap, channel and filter. `height` and `width` are those of the output.
 #[tma_kernel(threads = 128)]
 pub fn tma_im2col(
     images: Im2colMap<Tile<f32, Shape2<64, 32>, Swizzle128>, 4>,
@@ -42,8 +42,8 @@ pub fn tma_im2col(
                 sums[i as usize] = fma(pixel, weight, sums[i as usize]);
             }
         }
-        fence_proxy_async(); // reads of threads, before the load writes through the other proxy
-        sync_threads(); // all have read the tile before it is filled anew
+        fence_proxy_async(); // reads of threads precede the load's write through the other proxy
+        sync_threads(); // all have read the tile before it is filled again
     }
     for i in unroll(0..16u32) {
         let pixel = first + i * 4 + warp_idx();

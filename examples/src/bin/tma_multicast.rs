@@ -1,8 +1,8 @@
 //! One load for several blocks: data read from global memory once lands in several blocks.
 //!
-//! Two blocks share a tile of 16 × 16 integers; then four, of which those in a row share one. Each
-//! is shown with a *mask*, where one block loads for all, and in *slices*, where each block loads
-//! its part for all. The program prints the tile that each block holds.
+//! Two blocks share a tile of 16 × 16 integers. Then, of four blocks, the two of each row share
+//! one. Each case is shown with a *mask*, where one block loads for all, and in *slices*, where
+//! each block loads its part for all. The program prints the tile that each block holds.
 
 use tma_runtime::prelude::*;
 
@@ -21,7 +21,7 @@ pub fn multicast_by_mask(
     if leader {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(tile.bytes()); // in both blocks: each waits for itself
+        full.arrive_expect_tx(tile.bytes()); // in both blocks: each waits for its own copy
     }
     sync_cluster(); // both barriers are ready
     if leader && cluster_rank() == 0 {
@@ -33,7 +33,7 @@ pub fn multicast_by_mask(
         bulk_commit_group();
         bulk_wait_group_read::<0>();
     }
-    sync_cluster(); // no block ends while another may use its shared memory
+    sync_cluster(); // no block ends while another may still use its shared memory
 }
 
 /// Each block loads 8 of the 16 rows for both.
@@ -48,7 +48,7 @@ pub fn multicast_by_slices(
     if leader {
         full.init(1);
         fence_barrier_init();
-        full.arrive_expect_tx(tile.bytes()); // of the whole tile: half of it comes from the other block
+        full.arrive_expect_tx(tile.bytes()); // the whole tile: half comes from the other block
     }
     sync_cluster();
     if leader {
@@ -80,7 +80,7 @@ pub fn multicast_rows_by_mask(
     }
     sync_cluster();
     if leader && block_in_cluster().x == 0 {
-        // Ranks 0 and 1 are the first row, 2 and 3 the second.
+        // Ranks 0 and 1 are in the first row, 2 and 3 in the second.
         src.load_multicast(tile, [16 * row, 0], full, 0b11 << (2 * row));
     }
     full.wait(0);
@@ -122,7 +122,7 @@ pub fn multicast_rows_by_slices(
 /// A launch of one of the programs over one cluster.
 pub type Launch = fn(&Device, &DeviceTensor<i32, 2>, &mut DeviceTensor<i32, 2>) -> Result<(), Error>;
 
-/// The programs: description, blocks per cluster, the tile of the block of each rank, and launch.
+/// The programs: description, tile of the block of each rank, and launch.
 pub const PROGRAMS: [(&str, &[usize], Launch); 4] = [
     ("block 0 loads for two blocks", &[0, 0], |device, src, held| {
         multicast_by_mask::launch(device, 2, src, held)
@@ -138,7 +138,7 @@ pub const PROGRAMS: [(&str, &[usize], Launch); 4] = [
     }),
 ];
 
-/// Runs a program on tiles of `source`, stacked vertically; returns the blocks' tiles in order.
+/// Runs a program on tiles of `source`, stacked vertically. Returns the blocks' tiles in order.
 pub fn run(device: &Device, launch: Launch, source: &[i32], blocks: usize) -> Result<Vec<i32>, Error> {
     let [rows, cols] = TILE;
     let src = device.tensor(source, [source.len() / cols, cols])?;

@@ -1,8 +1,8 @@
 //! Copies a matrix strip by strip, and prefetches tiles into the L2 cache.
 //!
 //! A block that loads one tile at a time waits for memory each time. A prefetch does not wait and
-//! uses no shared memory: a tile is on its way to L2 while those before it are copied. Data that is
-//! read and written only once need not stay there, hence `l2_evict_first`.
+//! uses no shared memory: a tile travels to L2 while those before it are copied. Data that is read
+//! and written only once need not stay there, hence `l2_evict_first`.
 
 use tma_runtime::prelude::*;
 

@@ -1,14 +1,14 @@
-//! Sums a stack of matrices, and finds their minimum and maximum elements: blocks share the work
+//! Sums a stack of matrices, and finds their minimum and maximum elements. Blocks share the work
 //! along the stack, and the copy engine combines their results.
 //!
-//! A split-K matrix product works in this way. Instead of one block that iterates over the whole
-//! stack, each takes four layers and reduces a partial tile into the result, like other blocks:
+//! A split-K GEMM works in this way. Instead of one block that iterates over the whole stack, each
+//! block takes four layers and reduces a partial tile into the result, like the other blocks:
 //! element by element, in any order. The result must be initialised: to 0 for a sum.
 
 use tma_runtime::prelude::*;
 
 /// Combines four layers of `src` in each block, one element per thread. The number of layers must
-/// be a multiple of four, as out-of-bounds zeros would take part in minimum and maximum.
+/// be a multiple of four, because out-of-bounds zeros would affect the minimum and maximum.
 #[tma_kernel(threads = 256)]
 pub fn tma_reduce(
     src: TensorMap<Tile<i32, Shape3<4, 8, 32>>>,

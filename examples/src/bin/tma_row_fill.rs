@@ -1,7 +1,7 @@
 //! Stores tiles that threads have written: thread `i` writes row `i`.
 //!
-//! The copy engine sees threads' writes only after `fence_proxy_async()` in each of them, and a
-//! barrier. Then one thread issues the store, and waits until it has read the tile before it ends.
+//! The copy engine sees threads' writes only after a `fence_proxy_async()` in each of them, and a
+//! barrier. Then one thread issues the store, and before it ends it waits until the tile is read.
 
 use tma_runtime::prelude::*;
 

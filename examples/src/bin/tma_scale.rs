@@ -1,7 +1,7 @@
 //! Multiplies a matrix by a number: tiles are loaded, modified in shared memory, and stored.
 //!
-//! The copy engine accesses shared memory through a separate proxy. It is only certain to see
-//! threads' writes after `fence_proxy_async()` in each thread that wrote, and a barrier for all.
+//! The copy engine accesses shared memory through a separate proxy. To see threads' writes, it
+//! needs a `fence_proxy_async()` in each thread that wrote, and a barrier for all threads.
 
 use tma_runtime::prelude::*;
 

@@ -1,14 +1,14 @@
 //! Transposes a matrix through shared memory, without bank conflicts and without a swizzle.
 //!
 //! A row of a tile is 64 floats: twice across all 32 banks. If the lanes of a warp read a column,
-//! all would access the same bank. So they read along a diagonal: neighbours are one row and one
-//! column apart, hence in neighbouring banks, both in the input and in the output.
+//! all would access the same bank. They therefore read along a diagonal: neighbours are one row and
+//! one column apart, hence in neighbouring banks, both in the input and in the output.
 //!
-//! The order of the accesses to global memory decides the speed. A swizzle would also spread a
+//! The order of the accesses to global memory determines the speed. A swizzle would also spread a
 //! column over the banks, but a copy of a swizzled tile moves rows of at most 128 bytes, and memory
-//! is faster with the 256 bytes of a row here. Blocks that run at the same time write neighbouring
-//! tiles of the same rows of `dst`. With 512 threads per block only four blocks share a
-//! multiprocessor: fewer tiles in flight are closer together.
+//! is faster with the 256 bytes of a row here. Concurrent blocks write neighbouring tiles of the
+//! same rows of `dst`. With 512 threads per block only four blocks share a multiprocessor: fewer
+//! tiles in flight are closer together.
 
 use tma_runtime::prelude::*;
 
@@ -52,7 +52,7 @@ pub fn launch(
     transpose::launch(device, transpose::tiles_of_dst(dst.shape()), src, dst)
 }
 
-/// The same in plain Rust.
+/// The reference in plain Rust.
 pub fn reference(src: &[f32], [rows, cols]: [usize; 2]) -> Vec<f32> {
     (0..cols).flat_map(|c| (0..rows).map(move |r| src[r * cols + c])).collect()
 }

@@ -1,14 +1,14 @@
-//! One instruction of the tensor cores, and which thread holds what of its result.
+//! One instruction of the tensor cores, and the thread that holds each element of its result.
 //!
 //! `wgmma.mma_async.m64n8k16` is the smallest multiplication: 64 × 16 elements of A by 16 × 8 of B.
-//! The 128 threads of a warpgroup execute it together, and each finds four of the 512 sums in its
-//! registers. Everything larger is made of such instructions.
+//! The 128 threads of a warpgroup execute it together, and each has four of the 512 sums in its
+//! registers. Everything larger consists of such instructions.
 
 use tma_runtime::picture::TileLayout;
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
 
-/// `c = a · bᵀ`. Each thread also writes down which elements of `c` are its own.
+/// `c = a · bᵀ`. Each thread also records the elements of `c` that it holds.
 #[tma_kernel(threads = 128)]
 pub fn wgmma_atom(
     a: TensorMap<Tile<f16, Shape2<64, 16>, Swizzle32>>,
@@ -39,15 +39,15 @@ pub fn wgmma_atom(
     }
 }
 
-/// `a · bᵀ` in plain Rust.
+/// Computes `a · bᵀ` in plain Rust.
 fn reference(a: &[f16], b: &[f16]) -> Vec<f32> {
     let dot = |x: &[f16], y: &[f16]| x.iter().zip(y).map(|(x, y)| x.to_f32() * y.to_f32()).sum();
     a.chunks(16).flat_map(|x| b.chunks(16).map(move |y| dot(x, y))).collect()
 }
 
-/// Multiplies, compares with plain Rust, and shows who holds the sums.
+/// Multiplies, compares with plain Rust, and shows the thread that holds each sum.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    // Whole numbers from -4 to 4: every sum is exact.
+    // Whole numbers from -4 to 4, for which every sum is exact.
     let numbers = |len: usize, step: usize| -> Vec<f16> {
         (0..len).map(|i| f16::from_f32((i * step % 9) as f32 - 4.0)).collect()
     };

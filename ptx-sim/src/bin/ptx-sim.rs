@@ -1,7 +1,7 @@
-//! The command `ptx-sim`: runs a kernel of a PTX file on the CPU, and shows what is wrong with it.
+//! The command `ptx-sim`: runs a kernel of a PTX file on the CPU and reports its errors.
 //!
-//! Ends with 0 if nothing is, with 1 if something was found, and with 2 if the kernel could not be
-//! started.
+//! The exit code is 0 if nothing was found, 1 if there are findings, and 2 if the kernel could not
+//! be started.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use ptx_sim::cli::Launch;
 
-/// Runs PTX on the CPU, and finds what a GPU shows as garbage or a hang.
+/// Runs PTX on the CPU, and finds errors that a GPU shows only as garbage or a hang.
 #[derive(Debug, Parser)]
 #[command(name = "ptx-sim", version)]
 struct Command {
@@ -26,7 +26,7 @@ enum Task {
 
 /// Runs a kernel once.
 ///
-/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the
+/// Buffers have indices from 0, first those of --buffer, then those that --arg creates, each in the
 /// order given.
 #[derive(Debug, Args)]
 struct Run {
@@ -39,9 +39,10 @@ struct Run {
     launch: Launch,
 }
 
-/// The exit code where something was found.
+/// The exit code if something was found.
 const FOUND: u8 = 1;
-/// The exit code where the kernel could not be started, or results not be given; clap's own too.
+/// The exit code if the kernel could not be started or its results could not be written. clap uses
+/// the same.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -50,14 +51,14 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FOUND),
         Err(error) => {
-            // Where not even this can be said, the exit code does.
+            // If even this message cannot be written, only the exit code reports the failure.
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::from(FAILED)
         }
     }
 }
 
-/// Whether nothing was found.
+/// Runs the kernel, and returns whether nothing was found.
 fn run(options: &Run) -> Result<bool, String> {
     let file = options.file.display().to_string();
     let ptx = fs::read_to_string(&options.file).map_err(|error| format!("{file}: {error}"))?;

@@ -1,4 +1,4 @@
-//! The kernel's arguments and buffers as the command line has them.
+//! The kernel's arguments and buffers, as given on the command line.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::numbers::Type;
 /// An argument of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Argument {
-    /// A number's little-endian bytes.
+    /// The little-endian bytes of a number.
     Scalar(Vec<u8>),
     /// A new buffer, passed as its address.
     Buffer(Buffer),
@@ -21,7 +21,7 @@ pub(crate) enum Argument {
     Map(Map),
 }
 
-/// What a buffer holds at first.
+/// The initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Buffer {
     Zeros { ty: Type, shape: Vec<u64> },
@@ -32,36 +32,36 @@ pub(crate) enum Buffer {
 /// A tensor map, outermost dimension first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Map {
-    /// Index of the buffer that the tensor lies in.
+    /// Index of the buffer that holds the tensor.
     pub(crate) buffer: usize,
     pub(crate) element: DataType,
-    /// With an interleaved layout the innermost counts pixels of a slice each.
+    /// With an interleaved layout, the innermost extent counts pixels of one slice each.
     pub(crate) extents: Vec<u64>,
     pub(crate) mode: MapMode,
-    /// In units of the innermost extent, of all dimensions but the innermost; as a dense tensor has
-    /// them, if none.
+    /// The strides of all dimensions but the innermost, in elements (in slices, if interleaved).
+    /// `None` means those of a dense tensor.
     pub(crate) strides: Option<Vec<u64>>,
-    /// Ones, if none.
+    /// The element strides. `None` means all ones.
     pub(crate) steps: Option<Vec<u32>>,
     pub(crate) interleave: Interleave,
     pub(crate) swizzle: Swizzle,
     pub(crate) fill: Fill,
 }
 
-/// What one copy takes of a tensor.
+/// The part of a tensor that one copy moves.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MapMode {
     /// A box with these extents.
     Box(Vec<u32>),
-    /// So many channels of so many pixels, of a bounding box with these corners (im2col).
+    /// This many channels of this many pixels, from a bounding box with these corners (im2col).
     Column { pixels: u32, channels: u32, lower: Vec<i32>, upper: Vec<i32> },
 }
 
-/// What `--arg` takes.
+/// Parses the value of `--arg`.
 ///
 /// # Errors
 ///
-/// What is wanted instead.
+/// If the text is no argument. The message describes the accepted forms.
 pub(crate) fn argument(text: &str) -> Result<Argument, String> {
     let (kind, rest) = text.split_once(':').ok_or_else(|| {
         "wanted a number as `u32:7`, a buffer as `zeros:f32:1024`, `random:f32:1024` or `npy:FILE`, or \
@@ -81,11 +81,11 @@ pub(crate) fn argument(text: &str) -> Result<Argument, String> {
     }
 }
 
-/// What `--buffer` takes.
+/// Parses the value of `--buffer`.
 ///
 /// # Errors
 ///
-/// What is wanted instead.
+/// If the text is no buffer. The message describes the accepted forms.
 pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
     if let Some(file) = text.strip_prefix("npy:") {
         return Ok(Buffer::Npy(file.into()));
@@ -104,11 +104,11 @@ pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
     }
 }
 
-/// `X`, `X,Y` or `X,Y,Z`.
+/// Parses `X`, `X,Y` or `X,Y,Z`.
 ///
 /// # Errors
 ///
-/// What is wanted instead.
+/// If the text has another form.
 pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
     let given: Option<Vec<u32>> = text.split(',').map(|extent| extent.parse().ok()).collect();
     match given.as_deref() {
@@ -119,22 +119,22 @@ pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
-/// `INDEX` or `INDEX:N`: a buffer, and how many of its elements are shown.
+/// Parses `INDEX` or `INDEX:N`: a buffer, and the number of its elements to show.
 ///
 /// # Errors
 ///
-/// What is wanted instead.
+/// If the text has another form.
 pub(crate) fn show(text: &str) -> Result<(usize, Option<usize>), String> {
     let Some((at, count)) = text.split_once(':') else { return Ok((index(text)?, None)) };
     let count = count.parse().map_err(|_| format!("`{count}` is no number of elements"))?;
     Ok((index(at)?, Some(count)))
 }
 
-/// `INDEX=FILE`: a buffer, and where it is written to.
+/// Parses `INDEX=FILE`: a buffer, and the file to write it to.
 ///
 /// # Errors
 ///
-/// What is wanted instead.
+/// If the text has another form.
 pub(crate) fn out(text: &str) -> Result<(usize, PathBuf), String> {
     let (at, file) = text.split_once('=').ok_or("wanted INDEX=FILE.npy")?;
     Ok((index(at)?, file.into()))
@@ -144,13 +144,13 @@ fn index(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("`{text}` is no index of a buffer; they count from 0"))
 }
 
-/// Numbers as `128x64`.
+/// Parses numbers separated by `x`, such as `128x64`.
 fn list<T: std::str::FromStr>(text: &str) -> Result<Vec<T>, String> {
     let numbers: Option<Vec<T>> = text.split('x').map(|number| number.parse().ok()).collect();
     numbers.ok_or_else(|| format!("`{text}` is no list of numbers such as 128x64"))
 }
 
-/// What follows `map:`.
+/// Parses the text after `map:`.
 fn map(text: &str) -> Result<Map, String> {
     let mut parts = text.split(':');
     let buffer = index(parts.next().unwrap_or_default())?;

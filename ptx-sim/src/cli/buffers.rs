@@ -1,4 +1,4 @@
-//! Buffers in simulated memory, and the kernel's arguments that name them.
+//! Buffers in simulated memory, and the kernel arguments that refer to them.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::arguments::{Argument, Buffer, Map, MapMode};
 use super::npy::{self, Array};
 use super::numbers::Type;
 
-/// The most bytes of a buffer: all of them are kept in the host's memory.
+/// The most bytes of a buffer. The host's memory holds all of them.
 const MOST_BYTES: u64 = 1 << 32;
 
 /// A buffer in simulated memory.
@@ -24,12 +24,12 @@ pub(crate) struct DeviceBuffer {
 }
 
 impl DeviceBuffer {
-    /// Its length in elements.
+    /// Returns the length in elements.
     pub(crate) fn len(&self) -> u64 {
         self.bytes / self.ty.bytes() as u64
     }
 
-    /// What it holds now.
+    /// Returns the current contents.
     pub(crate) fn read(&self, memory: &GlobalMemory) -> Result<Array, String> {
         let mut bytes = zeroed(self.bytes)?;
         memory.read(self.address, &mut bytes).map_err(|fault| format!("the buffer is gone: {fault:?}"))?;
@@ -37,12 +37,13 @@ impl DeviceBuffer {
     }
 }
 
-/// All buffers, those of `--buffer` before those of `--arg`, and the arguments of the kernel.
+/// Allocates all buffers, those of `--buffer` before those of `--arg`, and returns them with the
+/// arguments of the kernel.
 ///
 /// # Errors
 ///
-/// Files that are not arrays, buffers that are too large, indices of no buffer, maps that are
-/// larger than their buffer.
+/// If a file holds no array, a buffer is too large, an index refers to no buffer, or a map is
+/// larger than its buffer.
 pub(crate) fn allocate(
     memory: &mut GlobalMemory,
     buffers: &[Buffer],
@@ -69,11 +70,11 @@ pub(crate) fn allocate(
     Ok((all, args))
 }
 
-/// The buffer with this index.
+/// Returns the buffer with this index.
 ///
 /// # Errors
 ///
-/// How many there are, if that is fewer.
+/// If there are fewer buffers. The message says how many there are.
 pub(crate) fn find(all: &[DeviceBuffer], index: usize) -> Result<&DeviceBuffer, String> {
     all.get(index).ok_or_else(|| format!("there is no buffer {index}: there are {}, from 0", all.len()))
 }
@@ -97,11 +98,11 @@ fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<DeviceBuffer, Strin
     Ok(DeviceBuffer { address, ty: array.ty, shape: array.shape, bytes })
 }
 
-/// So many zeros.
+/// Returns a vector of this many zeros.
 ///
 /// # Errors
 ///
-/// That the host has no memory for them.
+/// If the host has no memory for them.
 pub(crate) fn zeroed(count: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let length = usize::try_from(count).ok().filter(|length| bytes.try_reserve_exact(*length).is_ok());
@@ -114,7 +115,7 @@ fn load(file: &Path) -> Result<Array, String> {
     npy::read(&bytes).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Elements of a new buffer.
+/// Returns the number of elements of a new buffer.
 fn count(ty: Type, shape: &[u64]) -> Result<u64, String> {
     let count = shape.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent));
     count.filter(|count| *count <= MOST_BYTES / ty.bytes() as u64).ok_or_else(|| {
@@ -122,7 +123,8 @@ fn count(ty: Type, shape: &[u64]) -> Result<u64, String> {
     })
 }
 
-/// The map with its innermost dimension first. The launch checks what the driver would.
+/// Builds the tensor map, with its innermost dimension first. The launch makes the checks that the
+/// driver would make.
 fn tensor_map(buffer: &DeviceBuffer, map: &Map) -> Result<TensorMap, String> {
     let rank = map.extents.len();
     let size = u64::from(map.interleave.slice().unwrap_or(map.element.bytes()));
@@ -174,8 +176,8 @@ fn reversed<T: Copy>(list: &[T]) -> Vec<T> {
     list.iter().rev().copied().collect()
 }
 
-/// In units of the innermost extent, innermost first, of all dimensions but the innermost; none if
-/// a number does not hold them.
+/// Returns the strides of a dense tensor, innermost first, for all dimensions but the innermost.
+/// The unit is the innermost element (or slice). `None` on overflow.
 fn dense(extents: &[u64]) -> Option<Vec<u64>> {
     let inner = extents.iter().skip(1).rev();
     inner

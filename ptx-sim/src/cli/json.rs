@@ -1,4 +1,4 @@
-//! A report as data, for programs.
+//! A report as JSON, for programs.
 
 use crate::Report;
 use crate::machine::Site;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::npy::Array;
 use super::show::SHOWN;
 
-/// Everything that a run prints of a launch.
+/// Returns everything that a run prints about a launch.
 pub(super) fn report(sources: &Sources<'_>, report: &Report, buffers: Vec<Value>) -> Value {
     let classes = report.profile.by_class().into_iter().map(|(class, executed)| {
         json!({ "class": class.to_string(), "warps": executed.warps, "threads": executed.threads })
@@ -56,7 +56,8 @@ fn place(sources: &Sources<'_>, site: Site) -> Value {
     json!({ "ptx_line": site.ptx_line, "source": source })
 }
 
-/// The first elements of a buffer, as text: a number of JSON has not the range of all of them.
+/// Returns the first elements of a buffer. They are strings because JSON numbers do not cover the
+/// range of every type.
 pub(super) fn buffer(index: usize, array: &Array, count: Option<usize>) -> Value {
     let size = array.ty.bytes();
     let shown = array.bytes.chunks_exact(size).take(count.unwrap_or(SHOWN));

@@ -1,4 +1,4 @@
-//! The command line of a launch: `ptx-sim run` and other commands that launch a kernel.
+//! The command line of a launch, shared by `ptx-sim run` and other commands that launch a kernel.
 
 mod arguments;
 mod buffers;
@@ -17,9 +17,9 @@ use crate::{Checks, Error, GlobalMemory, LaunchConfig, Module, launch};
 
 use arguments::{Argument, Buffer};
 
-/// How a kernel is launched, and what is shown of it.
+/// The options of a launch, and what to show of its result.
 ///
-/// Buffers have indices from 0: first those of --buffer, then those that --arg makes, each in the
+/// Buffers have indices from 0, first those of --buffer, then those that --arg creates, each in the
 /// order given.
 #[derive(Debug, Args)]
 pub struct Launch {
@@ -32,25 +32,26 @@ pub struct Launch {
     /// Blocks of a cluster, as X,Y,Z [default: what the kernel requires, or 1]
     #[arg(long, value_parser = arguments::extents)]
     cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory of a block in bytes [default: what the variables take that the
+    /// Dynamic shared memory of a block in bytes [default: enough for the variables that the
     /// compiler's comments name]
     #[arg(long)]
     shared: Option<u32>,
-    /// Picks what hardware is free to choose: the order of warps, when copies land
+    /// Picks what hardware is free to choose, such as the order of warps and when copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many clusters run at a time [default: one a core, or one at a time or in turns, as the
-    /// seed has it, if the kernel shares global memory between blocks, by atomic operations and the
-    /// like: then what comes out would be a matter of chance]
+    /// How many clusters run at a time [default: one per core; if blocks communicate through global
+    /// memory (atomics and the like), one, or several that the seed interleaves, to keep the result
+    /// reproducible]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
     /// The most blocks that the grid may have; each takes some microseconds
     #[arg(long, value_name = "N", default_value_t = LaunchConfig::default().block_limit)]
     block_limit: u64,
-    /// Looks for nothing but accesses that are out of bounds or misaligned
+    /// Checks only that accesses are in bounds and aligned
     #[arg(long)]
     no_checks: bool,
-    /// A buffer that is no argument itself: zeros:TYPE:SHAPE, random:TYPE:SHAPE[:SEED] or npy:FILE
+    /// A buffer that is not itself an argument: zeros:TYPE:SHAPE, random:TYPE:SHAPE[:SEED] or
+    /// npy:FILE
     #[arg(long = "buffer", value_name = "BUFFER", value_parser = arguments::buffer)]
     buffers: Vec<Buffer>,
     /// An argument, in the kernel's order: TYPE:NUMBER, a buffer (passed as its address),
@@ -59,14 +60,14 @@ pub struct Launch {
     /// outermost dimension first
     #[arg(long = "arg", value_name = "ARGUMENT", value_parser = arguments::argument)]
     args: Vec<Argument>,
-    /// Prints the first N elements of a buffer, 16 if not said
+    /// Prints the first N elements of a buffer, 16 by default
     #[arg(long, value_name = "INDEX[:N]", value_parser = arguments::show)]
     show: Vec<(usize, Option<usize>)>,
     /// Writes a buffer to a file
     #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
     out: Vec<(usize, PathBuf)>,
-    /// Writes what warps, engines and mbarriers did and when, in the Chrome trace event format;
-    /// ui.perfetto.dev shows it. Time is steps of the simulator, not a GPU's
+    /// Writes a timeline of warps, engines and mbarriers in the Chrome trace event format, for
+    /// ui.perfetto.dev. Time is in steps of the simulator, not a GPU's time
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
     /// The most events that the trace keeps
@@ -74,23 +75,23 @@ pub struct Launch {
     trace_events: usize,
 }
 
-/// What came of a launch.
+/// The result of a launch.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Whether nothing was found.
     pub is_clean: bool,
-    /// What the command prints.
+    /// The text that the command prints.
     pub text: String,
     /// The same as data: findings, notes, counts, bank conflicts, buffers.
     pub json: serde_json::Value,
 }
 
-/// Why a kernel was not launched.
+/// The reason why a kernel was not launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The arguments are not what the kernel takes; says how.
+    /// The arguments do not fit the kernel's parameters, for this reason.
     Arguments(String),
-    /// Anything else.
+    /// Any other reason.
     Other(String),
 }
 
@@ -145,7 +146,7 @@ impl Launch {
         let mut memory = GlobalMemory::default();
         let (allocated, args) =
             buffers::allocate(&mut memory, &self.buffers, &self.args).map_err(Refusal::Arguments)?;
-        // A wrong index is said before the kernel runs, not after.
+        // A wrong index is reported before the kernel runs, not after.
         for index in self.show.iter().map(|show| show.0).chain(self.out.iter().map(|out| out.0)) {
             buffers::find(&allocated, index)?;
         }
@@ -154,7 +155,7 @@ impl Launch {
             why => Refusal::Other(why.to_string()),
         })?;
 
-        // A source file that is not here is left out: its lines still have their numbers.
+        // A source file that cannot be read is left out. Findings then show its line numbers only.
         let sources = module.sources(|file| fs::read_to_string(file).ok());
         let mut text = show::report(&sources, &report);
         if let Some(path) = &self.trace {

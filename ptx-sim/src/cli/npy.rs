@@ -1,4 +1,4 @@
-//! NumPy's file format for one array. Source: NumPy, "numpy.lib.format", versions 1.0 to 3.0.
+//! NumPy's file format for a single array. Source: NumPy, "numpy.lib.format", versions 1.0 to 3.0.
 
 use std::io;
 
@@ -9,17 +9,18 @@ use super::numbers::Type;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Array {
     pub(crate) ty: Type,
-    /// Extents, outermost first; none for a single number.
+    /// Extents, outermost first; empty for a single number.
     pub(crate) shape: Vec<u64>,
     pub(crate) bytes: Vec<u8>,
 }
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What the array's data is aligned to in a file.
+/// Alignment of the array's data in a file.
 const ALIGNMENT: usize = 64;
 
-/// The types by what NumPy calls them. It has no bfloat16: such buffers are written as their bits.
+/// The types, with NumPy's names for them. NumPy has no bfloat16, so such buffers are written as
+/// their bits.
 const TYPES: [(&str, Type); 12] = [
     ("|u1", Type::U8),
     ("<u2", Type::U16),
@@ -35,11 +36,12 @@ const TYPES: [(&str, Type); 12] = [
     ("<u2", Type::Bf16),
 ];
 
-/// Reads a file's bytes.
+/// Parses the bytes of a file.
 ///
 /// # Errors
 ///
-/// What is wrong or not supported: other orders, other types, fewer bytes than the shape says.
+/// If the file is malformed or not supported: another order, another element type, or fewer bytes
+/// than the shape says.
 pub(crate) fn read(file: &[u8]) -> Result<Array, String> {
     let cut = || "the file ends within its header".to_owned();
     let rest = file.strip_prefix(MAGIC).ok_or("this is no .npy file")?;
@@ -69,7 +71,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Array, String> {
     Ok(Array { ty, shape, bytes: own })
 }
 
-/// A field of the header, which is a literal of a Python dictionary.
+/// Returns a field of the header, which is a Python dictionary literal.
 fn field<'t>(header: &'t str, name: &str) -> Result<&'t str, String> {
     let found = [format!("'{name}':"), format!("\"{name}\":")]
         .iter()
@@ -91,22 +93,22 @@ fn shape(tuple: &str) -> Result<Vec<u64>, String> {
     shape.ok_or_else(|| format!("`{tuple}` is no shape"))
 }
 
-/// Writes a file, of version 1.0 of the format.
+/// Writes a file, in version 1.0 of the format.
 ///
 /// # Errors
 ///
-/// Those of `file`.
+/// The errors of writing to `file`.
 pub(crate) fn write(array: &Array, file: &mut impl io::Write) -> io::Result<()> {
     let descr = TYPES.iter().find(|(_, ty)| *ty == array.ty).map_or("", |(name, _)| name);
-    // A tuple of one has a comma too.
+    // A tuple of one element has a comma too.
     let shape: String = array.shape.iter().map(|extent| format!("{extent},")).collect();
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     let fixed = MAGIC.len() + 4;
-    // One more for the newline.
+    // One more byte for the newline.
     let end = (fixed + header.len() + 1).next_multiple_of(ALIGNMENT);
     header.push_str(&" ".repeat(end - fixed - header.len() - 1));
     header.push('\n');
-    // 20 digits an extent at most, and buffers have few extents.
+    // An extent has 20 digits at most, and buffers have few extents.
     let length = u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes();
     file.write_all(&[MAGIC, &[1, 0], &length, header.as_bytes()].concat())?;
     file.write_all(&array.bytes)

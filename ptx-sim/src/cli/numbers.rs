@@ -1,4 +1,4 @@
-//! The types of numbers that arguments and buffers have.
+//! The number types of arguments and buffers.
 
 use half::{bf16, f16};
 
@@ -56,7 +56,8 @@ impl Type {
         }
     }
 
-    /// The little-endian bytes of a number as it is written; none if it is no number of this type.
+    /// Parses a number, and returns its little-endian bytes. `None` if the text is no number of
+    /// this type.
     pub(crate) fn parse(self, text: &str) -> Option<Vec<u8>> {
         Some(match self {
             Type::U8 => text.parse::<u8>().ok()?.to_le_bytes().to_vec(),
@@ -71,8 +72,8 @@ impl Type {
         })
     }
 
-    /// The bytes of a floating-point number, rounded to the type; none if the type is one of
-    /// integers.
+    /// Rounds a floating-point number to this type, and returns its bytes. `None` for integer
+    /// types.
     fn float_bytes(self, value: f64) -> Option<Vec<u8>> {
         match self {
             Type::F16 => Some(f16::from_f64(value).to_le_bytes().to_vec()),
@@ -84,13 +85,13 @@ impl Type {
         }
     }
 
-    /// A number made of random bits: any integer, or a floating-point number of [-1, 1).
+    /// Makes a number of random bits: any integer, or a floating-point number in [-1, 1).
     fn random(self, bits: u64) -> Vec<u8> {
         let unit = (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
         self.float_bytes(unit).unwrap_or_else(|| bits.to_le_bytes()[..self.bytes()].to_vec())
     }
 
-    /// Fills `bytes` with random numbers, which `seed` picks.
+    /// Fills `bytes` with random numbers from `seed`.
     pub(crate) fn fill_randomly(self, bytes: &mut [u8], seed: u64) {
         let mut state = seed;
         for number in bytes.chunks_exact_mut(self.bytes()) {
@@ -98,8 +99,7 @@ impl Type {
         }
     }
 
-    /// How a number is shown, given its little-endian bytes; they are filled up with zeros if there
-    /// are too few.
+    /// Formats a number from its little-endian bytes. Missing bytes are taken as zeros.
     pub(crate) fn show(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         for (to, from) in wide.iter_mut().zip(bytes) {
@@ -120,8 +120,8 @@ impl Type {
     }
 }
 
-/// The next number of the sequence SplitMix64. Source: Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014, figure 15.
+/// Returns the next number of the SplitMix64 sequence. Source: Steele, Lea and Flood, "Fast
+/// splittable pseudorandom number generators", 2014, figure 15.
 fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let once = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

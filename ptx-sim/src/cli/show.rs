@@ -1,4 +1,4 @@
-//! What a run prints.
+//! The text that a run prints.
 
 use std::fmt::{self, Write as _};
 
@@ -9,12 +9,12 @@ use crate::{Counters, PRINTED_BYTES, Report};
 
 use super::npy::Array;
 
-/// How many elements of a buffer are shown where the command line does not say.
+/// How many elements of a buffer are shown by default.
 pub(super) const SHOWN: usize = 16;
-/// Elements in a line.
+/// Elements in one line of output.
 const PER_LINE: usize = 8;
 
-/// Printed text, findings and counts of a launch.
+/// Returns the printed text, findings and counts of a launch.
 pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
     let mut text = match report.printed_lost {
         0 => String::new(),
@@ -84,7 +84,7 @@ fn bank_conflicts(text: &mut String, profile: &Profile, sources: &Sources<'_>) {
     row(profile.shared(), "all");
 }
 
-/// The source line with its text, or that of the PTX where it has no source.
+/// Returns the source line with its text, or the PTX line if there is no source.
 fn place(sources: &Sources<'_>, site: Site) -> String {
     let (name, line) = match site.source {
         Some((file, line)) => (format!("{}:{line}", sources.file_name(file)), sources.file_line(file, line)),
@@ -93,7 +93,7 @@ fn place(sources: &Sources<'_>, site: Site) -> String {
     line.map_or_else(|| name.clone(), |line| format!("{name}: {}", line.trim()))
 }
 
-/// The first elements of a buffer, each line with the index of its first.
+/// Formats the first elements of a buffer. Each line starts with the index of its first element.
 pub(crate) fn buffer(index: usize, array: &Array, count: Option<usize>) -> String {
     let size = array.ty.bytes();
     let total = array.bytes.len() / size;
@@ -107,6 +107,6 @@ pub(crate) fn buffer(index: usize, array: &Array, count: Option<usize>) -> Strin
 }
 
 fn append(text: &mut String, what: fmt::Arguments<'_>) {
-    // A `String` takes everything.
+    // Writing to a `String` cannot fail.
     let _ = text.write_fmt(what);
 }

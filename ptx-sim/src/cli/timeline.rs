@@ -1,8 +1,9 @@
 //! The timeline of a launch in the Chrome trace event format, which Perfetto opens. Source: "Trace
 //! Event Format", the document of the Chromium project.
 //!
-//! A block is a process. What overlaps on a row (copies of one engine, diverged lanes of a warp
-//! that wait in two places) lies on rows below each other, because slices of one row have to nest.
+//! A block is a process. Slices of one row must nest, so events that overlap (copies of one engine,
+//! diverged lanes of a warp that wait at two instructions) are spread over several rows below each
+//! other.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,11 +18,11 @@ use serde_json::{Map, Value, json};
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \
                      the engines go on. Not a clock: nothing here says how long anything takes on a GPU";
 
-/// Writes the file, and returns the line that reports it.
+/// Writes the file, and returns a line that reports it.
 ///
 /// # Errors
 ///
-/// What keeps the file from being written.
+/// If the file cannot be written.
 pub(crate) fn write(
     path: &Path,
     entry: &str,
@@ -88,7 +89,7 @@ fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources
     write!(file, "\n]}}\n")
 }
 
-/// The events of each block, by z, y and x, and of each row in it.
+/// Groups the events by block (z, y, x), and within a block by row.
 fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
     let mut blocks: BTreeMap<_, BTreeMap<_, Vec<_>>> = BTreeMap::new();
     for event in events {
@@ -98,8 +99,8 @@ fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
     blocks
 }
 
-/// Spreads events, which are in order, over as few rows as let none overlap. Instants stay in the
-/// first.
+/// Spreads events, which are sorted, over as few rows as possible so that none overlap. Instants
+/// stay in the first row.
 fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
     let mut rows: Vec<(u64, Vec<&Event>)> = vec![(0, Vec::new())];
     for event in events {
@@ -236,7 +237,7 @@ fn awaited(what: &Awaited) -> String {
     }
 }
 
-/// What is said of a line, made once: finding it in a long text takes a while.
+/// The descriptions of lines, cached because finding a line in a long text is slow.
 struct Lines<'s> {
     sources: &'s Sources<'s>,
     known: BTreeMap<Site, Instruction>,
@@ -267,8 +268,7 @@ impl Lines<'_> {
     }
 }
 
-/// The name of a line's first instruction: what is neither a brace, a directive, a label nor a
-/// predicate.
+/// Returns the name of a line's first instruction, past braces, directives, labels and predicates.
 fn mnemonic(line: &str) -> &str {
     let statements = line.split([';', '{', '}']);
     let mut names = statements.filter_map(|statement| {

@@ -1,12 +1,12 @@
-//! Comments in which this project's compiler says what lies where in dynamic shared memory: `//
-//! shared 4096..4104 full: Barrier`, and for several of one kind `// shared 4096..4128 by 8 full:
-//! Stages<Barrier, 4>`.
+//! Comments by which this project's compiler describes the layout of dynamic shared memory, such as
+//! `// shared 4096..4104 full: Barrier` or, for several objects of one kind,
+//! `// shared 4096..4128 by 8 full: Stages<Barrier, 4>`.
 //!
-//! They serve findings alone. What is not of this form is a comment like any other.
+//! These comments only serve findings. A comment of any other form is ignored.
 
 use crate::isa::SharedName;
 
-/// The variables that comments before the first directive name.
+/// Returns the variables that the comments before the first directive name.
 pub(crate) fn shared_names(ptx: &str) -> Vec<SharedName> {
     let header = ptx.lines().take_while(|line| line.is_empty() || line.starts_with("//"));
     header.filter_map(|line| shared_name(line.strip_prefix("// shared ")?)).collect()

@@ -1,9 +1,10 @@
-//! Comments at the end of the PTX in which this project's compiler says which shared variables the
-//! threads of a source line read and write: `// shared line 35: reads input; writes output`. The
-//! names are those of the [comments at the beginning](super::comments).
+//! Comments at the end of the PTX by which this project's compiler lists the shared variables that
+//! the threads of a source line read and write, such as
+//! `// shared line 35: reads input; writes output`. The names are those of the [comments at the
+//! beginning](super::comments).
 //!
-//! A line that has no comment, or does not say what it reads, is not checked for what it reads. PTX
-//! of other compilers has no such comments.
+//! The reads (or writes) of a line are only checked if it has such a comment and the comment lists
+//! its reads (or writes). PTX of other compilers has no such comments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +14,17 @@ use crate::parse::LoadError;
 
 const PREFIX: &str = "// shared line ";
 
-/// The number of the one source file that PTX with these comments has.
+/// The number of the only source file in PTX with these comments.
 const FILE: u32 = 1;
 
-/// The variables that a line accesses, by their numbers among the names.
+/// The variables that a line accesses, as indices into the names.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Line {
     reads: Option<Arc<[u32]>>,
     writes: Option<Arc<[u32]>>,
 }
 
-/// Puts down at each access of threads to shared memory which variables its line accesses so.
+/// Annotates each access of threads to shared memory with the variables that its line may access.
 pub(crate) fn mark_variables(
     ptx: &str,
     names: &[SharedName],
@@ -44,7 +45,7 @@ pub(crate) fn mark_variables(
     Ok(())
 }
 
-/// The variables that the comments behind the last function name, by the line's number.
+/// Parses the comments after the last function, and returns them by line number.
 fn lines(ptx: &str, names: &[SharedName]) -> Result<HashMap<u32, Line>, LoadError> {
     let all: Vec<&str> = ptx.lines().collect();
     let trailing = (1_u32..).zip(&all).collect::<Vec<_>>().into_iter().rev();
@@ -60,7 +61,7 @@ fn lines(ptx: &str, names: &[SharedName]) -> Result<HashMap<u32, Line>, LoadErro
     Ok(lines)
 }
 
-/// Reads `35: reads input; writes output`.
+/// Parses `35: reads input; writes output`.
 fn line(text: &str, names: &[SharedName]) -> Result<(u32, Line), String> {
     let malformed = || format!("`{PREFIX}{text}` is not of the form `{PREFIX}35: reads a; writes b c`");
     let (number, parts) = text.split_once(": ").ok_or_else(malformed)?;
@@ -81,7 +82,8 @@ fn line(text: &str, names: &[SharedName]) -> Result<(u32, Line), String> {
     Ok((number, line))
 }
 
-/// The numbers of variables; several that have one name are all meant.
+/// Returns the indices of the named variables. If several variables share a name, all of them are
+/// included.
 fn numbers(text: &str, names: &[SharedName]) -> Result<Arc<[u32]>, String> {
     let mut numbers = Vec::new();
     for wanted in text.split(' ') {

@@ -1,4 +1,4 @@
-//! A module's kernels, each with the functions that it calls.
+//! Links each kernel of a module with the functions that it calls.
 
 use crate::isa::{ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, Special, WarpgroupOp};
 use std::collections::{HashMap, HashSet};
@@ -9,7 +9,7 @@ use super::uses::mark_uses;
 use crate::parse::LoadError;
 use crate::parse::syntax::{Function, Operand, Source, Statement, VariableSpace};
 
-/// A function that is already in the program.
+/// A function that is already part of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Linked {
     pub(crate) start: Pc,
@@ -18,25 +18,26 @@ pub(crate) struct Linked {
     pub(crate) returns: Vec<Formal>,
 }
 
-/// Where a function's parameter lies.
+/// The location of a function's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Formal {
     Local(Slot),
     Register(Reg, u32),
 }
 
-/// How a body ends, and what it may call.
+/// The context of a body: its return, and the functions that it may call.
 pub(crate) struct Body<'l> {
-    /// The register of the return address; none for a kernel.
+    /// The register of the return address; `None` for a kernel.
     pub(crate) link: Option<Reg>,
     pub(crate) linked: &'l HashMap<String, Linked>,
 }
 
-/// The most instructions of all kernels together, half a gigabyte. Each kernel has the functions
-/// that it calls for itself, so that a short text with many kernels could take any memory.
+/// The most instructions of all kernels together, which take half a gigabyte. Each kernel has its
+/// own copy of the functions that it calls, so a short text with many kernels could otherwise
+/// exhaust memory.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
-/// All kernels of a module.
+/// Links all kernels of a module.
 pub(crate) fn link(source: &Source<'_>) -> Result<Vec<Program>, LoadError> {
     let mut left = MOST_INSTRUCTIONS;
     let entries = source.functions.iter().filter(|function| function.entry && function.body.is_some());
@@ -105,20 +106,20 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     Ok(program)
 }
 
-/// The deepest that calls may nest.
+/// The greatest depth of nested calls.
 const DEEPEST: usize = 200;
 
 /// The functions that a kernel calls.
 #[derive(Default)]
 struct Reached<'a, 's> {
-    /// Those that are being looked into, each called by the one before.
+    /// The functions on the current path, each called by the one before it.
     path: Vec<&'a str>,
-    /// The others, each after those that it calls, and their names.
+    /// The functions that are finished, each after those that it calls, and their names.
     order: Vec<&'a Function<'s>>,
     names: HashSet<&'a str>,
 }
 
-/// Adds what `function` calls, and itself.
+/// Adds the functions that `function` calls, and then `function` itself.
 fn callees_first<'a, 's>(
     source: &'a Source<'s>,
     function: &'a Function<'s>,
@@ -276,8 +277,8 @@ fn push_end(builder: &mut Builder<'_, '_>, end: ControlOp, line: u32) {
     builder.code.push(Inst::new(Op::Control(end), None, site));
 }
 
-/// Lets vector loads read only what is used. Compilers widen a load to a power of two and leave the
-/// rest alone, which may never have been written.
+/// Restricts vector loads to the elements that are used. Compilers widen a load to a power of two
+/// and ignore the rest, which may never have been written.
 fn drop_unread(builder: &mut Builder<'_, '_>) {
     let mut code = std::mem::take(&mut builder.code);
     for inst in &mut code {
@@ -294,8 +295,8 @@ fn drop_unread(builder: &mut Builder<'_, '_>) {
     builder.code = code;
 }
 
-/// Of the registers that instructions name, keeps those that tensor cores read or write on their
-/// own. Returns whether there are any.
+/// Restricts the registers that instructions name to those that tensor cores access asynchronously.
+/// Returns whether there are any.
 fn keep_tensor_registers(code: &mut [Inst]) -> bool {
     let mut tensor = HashSet::new();
     for inst in code.iter() {
@@ -305,7 +306,7 @@ fn keep_tensor_registers(code: &mut [Inst]) -> bool {
     }
     for inst in code {
         let named = inst.touches.take().unwrap_or_default();
-        // What a multiplication names it accounts for itself.
+        // A multiplication tracks the registers that it names itself.
         if let Op::Warpgroup(WarpgroupOp::Multiply(_)) = &inst.op {
             continue;
         }

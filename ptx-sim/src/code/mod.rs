@@ -1,9 +1,9 @@
-//! From syntax to programs: every kernel with the functions that it calls, registers and labels as
-//! numbers.
+//! From syntax to programs: each kernel is linked with the functions that it calls, and registers
+//! and labels become numbers.
 //!
-//! Functions lie before those that call them, so that lanes inside a call have the lower pc and
-//! reconverge before the caller goes on. Nothing recursive is supported, so that registers,
-//! parameters, local variables and the return address of each function have fixed places.
+//! Functions come before those that call them. Lanes inside a call thus have the lower pc, and
+//! reconverge before the caller goes on. Recursion is not supported, so the registers, parameters,
+//! local variables and return address of each function have fixed locations.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod comments;

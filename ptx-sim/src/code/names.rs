@@ -1,4 +1,4 @@
-//! What names mean while a kernel is put together, and where its registers and variables lie.
+//! Name resolution while a kernel is linked, and the allocation of its registers and variables.
 
 use crate::isa::{Constant, Inst, Label, Op, Pc, Reg, Slot, Special, VariableId};
 use std::collections::HashMap;
@@ -8,8 +8,7 @@ use tma_model::limits::RESERVED_SHARED_BYTES;
 use crate::parse::LoadError;
 use crate::parse::syntax::{Source, Statement, Variable, VariableSpace};
 
-/// The most bytes of local memory that a thread may have, and of static shared memory that a block
-/// may.
+/// The most bytes of a thread's local memory, and of a block's static shared memory.
 const MOST_BYTES: u64 = 512 << 10;
 
 /// The meaning of a name.
@@ -19,20 +18,20 @@ pub(crate) enum Binding {
         reg: Reg,
         bits: u32,
     },
-    /// In a thread's local memory: local variables, and parameters of calls.
+    /// A range of a thread's local memory: a local variable, or a parameter of a call.
     Local(Slot),
     /// A parameter of the kernel.
     Param(Slot),
     Shared(u32),
     DynamicShared,
-    /// Global or constant: its place in the module.
+    /// A global or constant variable, by its index in the module.
     Variable(VariableId),
     Label(Label),
     /// `.branchtargets`.
     Targets(Vec<Label>),
 }
 
-/// `%r<100>`.
+/// A range of registers such as `%r<100>`.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     first: u32,
@@ -46,29 +45,29 @@ struct Scope<'s> {
     ranges: HashMap<&'s str, Range>,
 }
 
-/// A kernel as far as it is put together.
+/// A kernel that is being linked.
 #[derive(Debug)]
 pub(crate) struct Builder<'m, 's> {
     pub(crate) source: &'m Source<'s>,
     pub(crate) code: Vec<Inst>,
-    /// How many registers there are.
+    /// The number of registers.
     pub(crate) registers: u32,
     pub(crate) constants: Vec<Constant>,
     constant_regs: HashMap<Constant, Reg>,
     pub(crate) specials: Vec<(Reg, Special)>,
     pub(crate) local_bytes: u32,
-    /// Where the static shared memory that is declared so far ends.
+    /// The end of the static shared memory declared so far.
     pub(crate) shared_end: u32,
     pub(crate) dynamic_align: u32,
     module_shared: HashMap<&'s str, u32>,
     scopes: Vec<Scope<'s>>,
-    /// The registers that the instruction names that is decoded now.
+    /// The registers that the current instruction names.
     pub(crate) named: Vec<Reg>,
-    /// How often each register was named.
+    /// The number of times that each register was named.
     mentions: HashMap<Reg, u32>,
-    /// The instruction of each label, once it was passed.
+    /// The instruction of each label, once it has been passed.
     labels: Vec<Option<Pc>>,
-    /// Branches, and the labels that they go to.
+    /// Branches, with their target labels.
     branches: Vec<(Pc, Vec<Label>)>,
     /// The file and line of the latest `.loc`.
     pub(crate) source_line: Option<(u32, u32)>,
@@ -96,7 +95,8 @@ impl<'m, 's> Builder<'m, 's> {
         }
     }
 
-    /// Opens a scope: a body or a block in one. Its labels can be named before they are passed.
+    /// Opens a scope for a body or a block within one. Its labels may be named before they are
+    /// passed.
     pub(crate) fn open(&mut self, statements: &[Statement<'s>]) -> Result<(), LoadError> {
         let mut scope = Scope::default();
         for statement in statements {
@@ -146,13 +146,13 @@ impl<'m, 's> Builder<'m, 's> {
         Ok(())
     }
 
-    /// A register that has no name.
+    /// Allocates a register without a name.
     pub(crate) fn fresh_register(&mut self) -> Reg {
         self.registers += 1;
         Reg(self.registers - 1)
     }
 
-    /// A variable of a body.
+    /// Allocates a variable of a body.
     pub(crate) fn variable(&mut self, variable: &Variable<'s>) -> Result<(), LoadError> {
         let named = match variable.space {
             VariableSpace::Local | VariableSpace::Param => Binding::Local(self.local(variable)?),
@@ -186,27 +186,27 @@ impl<'m, 's> Builder<'m, 's> {
         Binding::DynamicShared
     }
 
-    /// Whether a register is written by one instruction and read by none.
+    /// Returns whether a register is written by one instruction and read by none.
     pub(crate) fn is_unread(&self, reg: Reg) -> bool {
         self.mentions.get(&reg) == Some(&1)
     }
 
-    /// The place of the instruction that is decoded next.
+    /// Returns the index of the next instruction.
     pub(crate) fn here(&self) -> Pc {
         Pc(self.code.len() as u32)
     }
 
-    /// The instruction that is decoded now branches to these labels.
+    /// Records that the current instruction branches to these labels.
     pub(crate) fn branches_to(&mut self, labels: Vec<Label>) {
         self.branches.push((self.here(), labels));
     }
 
-    /// A label is here.
+    /// Places a label at the next instruction.
     pub(crate) fn pass(&mut self, label: Label) {
         self.labels[label.index()] = Some(self.here());
     }
 
-    /// Gives all branches the instructions of their labels.
+    /// Resolves the labels of all branches.
     pub(crate) fn resolve_labels(&mut self, line: u32) -> Result<(), LoadError> {
         for (pc, labels) in &self.branches {
             let Op::Control(branch) = &mut self.code[pc.index()].op else { continue };
@@ -219,7 +219,7 @@ impl<'m, 's> Builder<'m, 's> {
         Ok(())
     }
 
-    /// Looks a name up, from the innermost scope outwards.
+    /// Looks up a name, from the innermost scope outwards.
     pub(crate) fn find(&mut self, name: &str, line: u32) -> Result<Option<Binding>, LoadError> {
         let found = self.look_up(name, line)?;
         if let Some(Binding::Register { reg, .. }) = found {
@@ -235,7 +235,7 @@ impl<'m, 's> Builder<'m, 's> {
                 return Ok(Some(named.clone()));
             }
             let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            // A prefix may itself end in digits: `%rd1<5>` has `%rd12`.
+            // The prefix itself may end in digits: `%rd1<5>` includes `%rd12`.
             let mut end = prefix.len();
             while end < name.len() {
                 let range = scope.ranges.get(&name[..end]).zip(name[end..].parse::<u32>().ok());
@@ -301,7 +301,7 @@ impl<'m, 's> Builder<'m, 's> {
     }
 }
 
-/// How many registers of a program a register of PTX takes: each holds up to 64 bits.
+/// Returns the number of 64-bit registers that a PTX register takes.
 fn registers_of(bits: u32) -> u32 {
     bits.div_ceil(64)
 }
@@ -315,7 +315,7 @@ fn reserve(used: u32, variable: &Variable<'_>) -> Result<Slot, LoadError> {
     Ok(Slot { offset: offset as u32, bytes: bytes as u32 })
 }
 
-/// A special register and its bits.
+/// Returns a special register, and its width in bits.
 fn special(name: &str) -> Option<(Special, u32)> {
     let axis = |letter: &str| ["x", "y", "z"].iter().position(|axis| *axis == letter);
     if let Some((base, letter)) = name.split_once('.') {

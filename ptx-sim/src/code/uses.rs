@@ -1,23 +1,24 @@
-//! What uses the values that threads load from global memory.
+//! Uses of the values that threads load from global memory.
 //!
-//! A load is over when its value has arrived. Hardware waits for that where an instruction reads
-//! the register, and ptxas may put arithmetic off as long as nobody asks for its result, also
-//! beyond barriers. What it cannot put off is what memory or other threads see, or what decides
-//! where a thread goes on: those instructions *use* the values that reach them through arithmetic.
+//! A load has completed when its value has arrived. Hardware waits for the value where an
+//! instruction reads the register, and ptxas may defer arithmetic, even across barriers, until its
+//! result is needed. It cannot defer instructions whose effect memory or other threads can see, or
+//! that decide where a thread continues. Those instructions *use* the values that reach them
+//! through arithmetic.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::isa::{ControlOp, Inst, Loads, Memory, MemoryOp, Op, Reg, Space, Synchronization, Values};
 
-/// The most steps that are taken from register to register and from instruction to instruction, all
-/// loads together. Real kernels take some thousands.
+/// The most steps from register to register and from instruction to instruction, for all loads
+/// together. Real kernels take some thousands.
 const MOST_STEPS: usize = 1 << 22;
-/// How many instructions after a load are looked at for uses at once.
+/// The most instructions after a load that are searched for an immediate use.
 const MOST_AHEAD: usize = 1024;
 
-/// Finds what becomes of the loads from global memory, and tells each that is not used at once, and
-/// its uses, of the other. None where no copy writes global memory, so that it does not matter, and
-/// where it would take too many steps.
+/// Finds the uses of loads from global memory, and annotates each load that is not used at once,
+/// and its uses, with the load's number. Returns `None` if no copy writes global memory, so that
+/// uses do not matter, or if the analysis takes too many steps.
 pub(super) fn mark_uses(code: &mut [Inst]) -> Option<Loads> {
     if !code.iter().any(|inst| inst.op.facts().is_copy_into_global()) {
         return None;
@@ -59,8 +60,8 @@ struct UsesOf {
     guards: HashSet<usize>,
 }
 
-/// Whether a use comes before anything that others may learn of the load by, wherever its thread
-/// goes: whoever knows of the load knows of the use.
+/// Returns whether, on every path, a use comes before anything by which other threads may learn of
+/// the load. A thread that knows of the load then also knows of the use.
 fn is_used_at_once(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usize) -> Option<bool> {
     let mut pending = vec![load + 1];
     let mut seen = HashSet::new();
@@ -112,7 +113,7 @@ fn is_used_at_once(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usize) 
     Some(true)
 }
 
-/// What a load from global memory writes.
+/// Returns the registers that a load from global memory writes.
 fn loaded(op: &Op) -> Option<&[Reg]> {
     match op {
         Op::Memory(MemoryOp::Load(access)) => match access.memory {
@@ -141,14 +142,14 @@ fn loaded(op: &Op) -> Option<&[Reg]> {
     }
 }
 
-/// Where the values of registers go.
+/// The data flow between registers and instructions.
 #[derive(Default)]
 struct Flow {
-    /// The registers that are computed from each.
+    /// The registers that are computed from each register.
     computed: HashMap<Reg, Vec<Reg>>,
-    /// The instructions that use each, by index.
+    /// The instructions that use each register as an operand, by index.
     operands: HashMap<Reg, Vec<usize>>,
-    /// Those that it decides on.
+    /// The instructions that each register guards.
     guards: HashMap<Reg, Vec<usize>>,
 }
 
@@ -174,8 +175,8 @@ impl Flow {
         flow
     }
 
-    /// What uses the values of these registers, also what is computed from them; none if that takes
-    /// too many steps.
+    /// Returns the uses of the values of these registers, including values computed from them, or
+    /// `None` if that takes too many steps.
     fn uses_of(&self, registers: &[Reg], left: &mut usize) -> Option<UsesOf> {
         let mut reached: HashSet<Reg> = registers.iter().copied().filter(|reg| *reg != Reg::SINK).collect();
         let mut rest: Vec<Reg> = reached.iter().copied().collect();
@@ -193,14 +194,14 @@ impl Flow {
     }
 }
 
-/// The registers that an instruction reads which does more than compute. Of all but loads those
-/// that it writes are taken for read as well. A store to local memory counts as one to shared
-/// memory: what becomes of the value is not followed there.
+/// Returns the registers that an instruction reads, if it does more than compute. Except for loads,
+/// registers that it writes count as read too. A store to local memory counts as a use, since its
+/// value is not tracked further.
 fn operands(inst: &Inst) -> Vec<Reg> {
     let named = || inst.touches.as_deref().unwrap_or_default().to_vec();
     match &inst.op {
         Op::Memory(MemoryOp::Load(access)) => vec![access.address.base],
-        // Of a call, it is copied to the function's registers.
+        // The arguments of a call are copied into the function's registers.
         Op::Control(op) => match op {
             ControlOp::BranchIndexed { index, .. } => vec![*index],
             ControlOp::Branch(_)

@@ -1,4 +1,4 @@
-//! What addresses mean, and what is computed with them.
+//! Address resolution and address computations.
 
 use super::Context;
 use super::alu::{Lanes, each};
@@ -8,7 +8,7 @@ use crate::isa::{Address, AddressOp, Memory, Reg, Space, Window};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
 use crate::machine::{BlockRank, Pointer};
 
-/// What an address refers to, once its window is known.
+/// The memory that an address refers to, with generic addresses resolved to their window.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Machine(Pointer),
@@ -31,8 +31,8 @@ pub(super) fn resolve(memory: Memory, address: u64) -> Target {
     }
 }
 
-/// `base + offset`; 32-bit addresses wrap within 32 bits: `[%r + 1020]` with -4 in `%r` is 1016. No
-/// 64-bit one is so low.
+/// Returns `base + offset`. 32-bit addresses wrap within 32 bits: `[%r + 1020]` with -4 in `%r` is
+/// 1016. No 64-bit address is that low.
 #[inline]
 pub(super) fn effective(base: u64, offset: i64) -> u64 {
     let address = base.wrapping_add_signed(offset);
@@ -85,7 +85,7 @@ impl Turn<'_, '_> {
     }
 }
 
-/// What lies at 0 of a state space, as a generic address.
+/// Returns the generic address of offset 0 in a state space.
 const fn start_of(window: Window) -> u64 {
     match window {
         Window::Global => 0,
@@ -95,12 +95,12 @@ const fn start_of(window: Window) -> u64 {
     }
 }
 
-/// Whether an address is of a `.const` variable.
+/// Returns whether an address belongs to a `.const` variable.
 fn is_constant(context: &Context<'_>, address: u64) -> bool {
     context.const_ranges.iter().any(|range| range.contains(&address))
 }
 
-/// Whether an address in a thread of block `own` is of `space`.
+/// Returns whether a generic address, in a thread of block `own`, belongs to `space`.
 fn is_in(own: BlockRank, space: Memory, address: u64) -> bool {
     match space {
         Memory::Local => in_window(LOCAL_WINDOW, address),
@@ -115,13 +115,13 @@ fn is_in(own: BlockRank, space: Memory, address: u64) -> bool {
     }
 }
 
-/// `mapa`: the address of what is at `address` in block `rank`.
+/// `mapa`: returns the address in block `rank` that corresponds to `address`.
 fn mapped(address: u64, rank: u64, generic: bool) -> u64 {
     let window = if generic { SHARED_WINDOW } else { 0 };
     window + u64::from(map_to_rank(address.wrapping_sub(window) as u32, rank as u32))
 }
 
-/// `getctarank`: the block that an address is of.
+/// `getctarank`: returns the block that an address belongs to.
 fn rank_at(address: u64, generic: bool) -> u64 {
     let window = if generic { SHARED_WINDOW } else { 0 };
     u64::from(rank_of(address.wrapping_sub(window) as u32).0)

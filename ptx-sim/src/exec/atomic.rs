@@ -18,7 +18,7 @@ struct Update {
     pointer: Pointer,
     order: AccessOrder,
     bytes: u32,
-    /// Whether it is an `atom` and not a `red`.
+    /// Whether the instruction is `atom`, not `red`.
     reads: bool,
 }
 
@@ -46,7 +46,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Does what `update` says, and counts whether it has changed memory. Returns what was there.
+    /// Executes `update`, and counts it as a change if memory differs. Returns the old value.
     fn update(&mut self, warp: &Warp, lane: Lane, update: Update) -> Result<u64, Stop> {
         let Update { op, operands: [b, c], pointer, order, bytes, reads } = update;
         let mut new = 0;
@@ -65,7 +65,7 @@ impl Turn<'_, '_> {
         Ok(old)
     }
 
-    /// Element by element, each of them at once.
+    /// Executes an atomic operation on a vector. Each element is atomic by itself.
     pub(super) fn atomic_vector(
         &mut self,
         warp: &mut Warp,
@@ -120,7 +120,7 @@ impl Turn<'_, '_> {
     }
 }
 
-/// Whether it takes its bytes as a packed pair.
+/// Returns whether the operation treats its bytes as a packed pair.
 fn is_of_pairs(op: AtomicOp) -> bool {
     match op {
         AtomicOp::AddFloat(_, _, pair) | AtomicOp::MinFloat(_, pair) | AtomicOp::MaxFloat(_, pair) => pair,
@@ -137,7 +137,7 @@ fn is_of_pairs(op: AtomicOp) -> bool {
     }
 }
 
-/// What memory holds after the operation.
+/// Returns the contents of memory after the operation.
 fn changed(op: AtomicOp, old: u64, b: u64, c: u64) -> u64 {
     let float = |op, ty, mode, pair| {
         if pair { apply_packed(op, ty, mode, [old, b, 0]) } else { apply(op, ty, mode, [old, b, 0]) }

@@ -1,5 +1,5 @@
-//! What the lanes of a warp do together: an instruction waits until all lanes of its mask that have
-//! not exited are there.
+//! Operations across the lanes of a warp. An instruction waits until all lanes of its mask that
+//! have not exited have arrived.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -9,19 +9,19 @@ use crate::isa::{Collective, Redux, Reg, Shuffle, Site, Vote, WarpOp};
 use crate::machine::{Stop, WaitingFor};
 use crate::report::FindingKind;
 
-/// Lanes at an instruction, with which all are there that it names.
+/// Lanes at an instruction, when all lanes that it names have arrived.
 #[derive(Clone, Copy)]
 struct Together {
     /// The lanes at the instruction.
     here: u32,
-    /// These, and those that wait at another barrier or have exited.
+    /// These lanes, and those that wait at another barrier or have exited.
     mask: u32,
     site: Site,
 }
 
 impl Turn<'_, '_> {
-    /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and what moves matrices, in
-    /// groups of lanes that name the same mask.
+    /// Executes `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and matrix operations,
+    /// separately for each group of lanes that name the same mask.
     pub(super) fn collective(
         &mut self,
         warp: &mut Warp,
@@ -43,7 +43,7 @@ impl Turn<'_, '_> {
                 .fold(0, |m, lane| m | 1 << lane);
             rest &= !here;
             let wanted = mask & warp.live;
-            // Those at a barrier may come together from different places in the code.
+            // Lanes may arrive at a barrier from different instructions.
             let elsewhere = if what.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
             if (here | elsewhere) & wanted == wanted {
                 self.together(warp, what, Together { here, mask, site: issue.site })?;
@@ -55,7 +55,7 @@ impl Turn<'_, '_> {
         Ok(if stay == 0 { Flow::Next } else { Flow::Wait { stay, what: WaitingFor::Warp(waits_for) } })
     }
 
-    /// The lanes that wait at another `bar.warp.sync` with the same mask.
+    /// Returns the lanes that wait at another `bar.warp.sync` with the same mask.
     fn at_warp_barriers(&self, warp: &Warp, mask: u32) -> u32 {
         let mut there = 0;
         for split in warp.splits.iter() {
@@ -85,7 +85,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Does what lanes do together that are all there.
+    /// Executes an operation for which all lanes have arrived.
     fn together(&mut self, warp: &mut Warp, what: &Collective, all: Together) -> Result<(), Stop> {
         let Together { here, mask, site } = all;
         match *what {
@@ -148,8 +148,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// `shfl`. Source: PTX ISA, "shfl.sync": what is read of a lane that is inactive, or not in the
-    /// mask, is undefined.
+    /// `shfl`. Source: PTX ISA, "shfl.sync": the value read from a lane that is inactive or not in
+    /// the mask is undefined.
     fn shuffle(
         &mut self,
         warp: &mut Warp,
@@ -177,8 +177,8 @@ impl Turn<'_, '_> {
     }
 }
 
-/// The lane that each lane reads, and whether that is the one it asked for.
-/// Source: PTX ISA, "shfl.sync", the pseudocode of its semantics.
+/// Returns the lane that each lane reads, and whether that is the requested one. Source: PTX ISA,
+/// "shfl.sync", the pseudocode of its semantics.
 fn read_lane(how: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) {
     let (own, segment) = (lane as i32, (clamp >> 8) as i32 & 31);
     let (amount, clamp) = (amount as i32 & 31, clamp as i32 & 31);

@@ -1,4 +1,4 @@
-//! Branches, calls and ends, and the functions of CUDA's device runtime: `vprintf` and
+//! Branches, calls and exits, and the functions of CUDA's device runtime: `vprintf` and
 //! `__assertfail`.
 
 use super::alu::each;
@@ -11,7 +11,7 @@ use crate::isa::{AccessOrder, Assertion, ControlOp, Memory, Pc, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
 
-/// The longest text that is read from memory.
+/// The longest string that is read from memory.
 const LONGEST_TEXT: u64 = 64 << 10;
 
 impl Turn<'_, '_> {
@@ -26,7 +26,7 @@ impl Turn<'_, '_> {
                 each(self.context, warp, issue.active, (link, []), |[]| back);
                 return Ok(Flow::Jump(start));
             }
-            // Each lane goes back to where it was called.
+            // Each lane returns to its own call site.
             ControlOp::Return(link) => {
                 let back = |lane| (Pc(warp.get(self.context, link, lane) as u32), 1 << lane);
                 return Ok(Flow::Scatter(lanes_of(issue.active).map(back).collect()));
@@ -54,7 +54,7 @@ impl Turn<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// `brx.idx`: each lane goes where its index says.
+    /// `brx.idx`: each lane jumps to the target that its index selects.
     fn branch_indexed(
         &mut self,
         warp: &Warp,
@@ -74,7 +74,7 @@ impl Turn<'_, '_> {
         Ok(Flow::Scatter(places))
     }
 
-    /// `vprintf`, with the places of its arguments and of its result in local memory.
+    /// `vprintf`, with the offsets of its arguments and its result in local memory.
     fn printf(
         &mut self,
         warp: &mut Warp,
@@ -114,7 +114,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// The next argument: a multiple of its own size along.
+    /// Reads the next argument, at the next multiple of its size.
     fn argument(&mut self, warp: &Warp, lane: Lane, next: &mut u64, bytes: u32) -> Result<u64, Stop> {
         let address = next.checked_next_multiple_of(u64::from(bytes)).unwrap_or(0);
         *next = address.wrapping_add(u64::from(bytes));
@@ -129,7 +129,7 @@ impl Turn<'_, '_> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// A text that ends with a zero byte.
+    /// Reads a string that is terminated by a zero byte.
     fn text(&mut self, warp: &Warp, lane: Lane, address: u64) -> Result<Vec<u8>, Stop> {
         let mut text = Vec::new();
         for offset in 0..LONGEST_TEXT {

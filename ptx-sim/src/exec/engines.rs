@@ -1,4 +1,4 @@
-//! Barriers and asynchronous copies: operands are read here, the machine does the rest.
+//! Barriers and asynchronous copies. The operands are read here, and the machine does the rest.
 
 use tma_model::sync::Arrival;
 
@@ -16,8 +16,8 @@ use crate::machine::{
 };
 
 impl Turn<'_, '_> {
-    /// Asks for each lane, and once more for those that had to wait: the last to come may have
-    /// freed them.
+    /// Calls `ask` for each lane, and a second time for each lane that was blocked, since a later
+    /// lane may have released it.
     fn poll(
         &mut self,
         active: u32,
@@ -112,7 +112,7 @@ impl Turn<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// The copies of `cp.async`, one of each lane.
+    /// Returns the `cp.async` of each lane.
     fn async_copies(&self, warp: &Warp, code: CopyCode, active: u32) -> Vec<CopyAsync> {
         let ignored = code.ignore.map_or(0, |guard| warp.holds(self.context, guard));
         lanes_of(active)
@@ -296,7 +296,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// `st.async` and `red.async`.
+    /// Executes `st.async` and `red.async`.
     fn remote(&mut self, warp: &Warp, code: &RemoteCode, issue: Issue) -> Result<(), Stop> {
         let size = code.bytes as usize;
         for lane in lanes_of(issue.active) {

@@ -1,4 +1,4 @@
-//! `printf`'s format strings.
+//! Format strings of `printf`.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use std::borrow::Cow;
 pub(super) enum Piece<'f> {
     Text(Cow<'f, str>),
     Value(Spec),
-    /// A conversion that may give more than [`WIDEST`] characters.
+    /// A conversion that might print more than [`WIDEST`] characters.
     TooWide,
 }
 
-/// A conversion: `%-08.3lld`.
+/// A conversion, such as `%-08.3lld`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Spec {
     left: bool,
@@ -26,11 +26,12 @@ pub(super) struct Spec {
     letter: u8,
 }
 
-/// The widest field and the greatest precision, so that a broken format cannot ask for all memory:
-/// what every C library gives. Source: C11, 7.21.6.1, "The fprintf function", environmental limits.
+/// The widest field and the greatest precision, so that a broken format cannot exhaust memory.
+/// Every C library supports at least this much. Source: C11, 7.21.6.1, "The fprintf function",
+/// environmental limits.
 pub(super) const WIDEST: usize = 4095;
 
-/// Splits a format string. A conversion that is none is text.
+/// Splits a format string. An invalid conversion is treated as text.
 pub(super) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = format;
@@ -60,7 +61,7 @@ pub(super) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The conversion after a `%`, and its length.
+/// Parses the conversion after a `%`, and returns its length too.
 fn conversion(text: &[u8]) -> Option<(Spec, usize)> {
     let mut spec = Spec { bytes: 4, ..Spec::default() };
     let mut at = 0;
@@ -108,7 +109,7 @@ impl Spec {
         self.letter == b's'
     }
 
-    /// A number's text.
+    /// Formats a number.
     pub(super) fn number(&self, value: u64) -> String {
         let signed = if self.bytes == 8 { value as i64 } else { i64::from(value as i32) };
         let unsigned = if self.bytes == 8 { value } else { value & 0xffff_ffff };
@@ -136,7 +137,7 @@ impl Spec {
         let zeros = self.zeros && !self.left && !body.contains(['n', 'N']) && self.letter != b'c';
         let zeros = zeros && (self.precision.is_none() || self.is_real());
         if zeros {
-            // Zeros go between a prefix and the digits.
+            // Padding zeros go between a prefix and the digits.
             let (prefix, digits) =
                 body.split_at(if body.starts_with("0x") || body.starts_with("0X") { 2 } else { 0 });
             let width = self.width.saturating_sub(sign.len() + prefix.len());
@@ -162,7 +163,7 @@ impl Spec {
         if self.alternate && value != 0 { format!("{prefix}{digits}") } else { digits }
     }
 
-    /// The text in a field of the width.
+    /// Pads the text to the width of the field.
     pub(super) fn padded(&self, text: String) -> String {
         let text = match self.precision {
             Some(most) if self.is_text() => text.chars().take(most).collect(),
@@ -172,7 +173,7 @@ impl Spec {
         if self.left { format!("{text:<width$}") } else { format!("{text:>width$}") }
     }
 
-    /// A number that is not negative.
+    /// Formats the magnitude of a floating-point number.
     fn real(&self, value: f64) -> String {
         if value.is_nan() {
             return "nan".to_owned();
@@ -189,7 +190,7 @@ impl Spec {
         }
     }
 
-    /// `%g`: as short as it gets with so many significant digits.
+    /// `%g`: the shortest representation with this many significant digits.
     fn general(&self, value: f64, digits: usize) -> String {
         let rounded = scientific(value, digits - 1);
         let exponent =

@@ -1,8 +1,8 @@
-//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 by 8 numbers of 16 bits, spread over the
+//! `ldmatrix`, `stmatrix` and `movmatrix`: 8×8 matrices of 16-bit numbers, distributed over the
 //! lanes of a warp.
 //!
-//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the numbers of `row` at `column`
-//! and after it.
+//! Source: PTX ISA, "ldmatrix": lane `4 * row + column / 2` holds the two numbers of `row` that
+//! start at `column`.
 
 use super::Lane;
 use super::step::Turn;
@@ -12,15 +12,16 @@ use crate::machine::address::{SHARED_WINDOW, in_window};
 use crate::machine::{Order, Pointer, Site, Space, Stop};
 use crate::report::FindingKind;
 
-/// By row, then by column.
+/// Indexed by row, then by column.
 type Matrix = [[u16; 8]; 8];
 
-/// The two numbers that a lane holds of a matrix: row, and first column.
+/// Returns the position of the two numbers of a matrix that a lane holds: the row, and the first
+/// column.
 const fn held(lane: u32) -> (usize, usize) {
     (lane as usize / 4, lane as usize % 4 * 2)
 }
 
-/// Where the lanes' rows of matrices lie.
+/// The operand that holds, in each lane, the address of a matrix row.
 #[derive(Clone, Copy)]
 struct Rows {
     space: Space,
@@ -33,7 +34,7 @@ fn transposed(matrix: &Matrix) -> Matrix {
 }
 
 impl Turn<'_, '_> {
-    /// All lanes are at the instruction.
+    /// Executes a matrix operation. All lanes must be at the instruction.
     pub(super) fn matrix(&mut self, warp: &mut Warp, code: &MatrixCode, site: Site) -> Result<(), Stop> {
         match code {
             MatrixCode::Move { d, a } => {
@@ -69,7 +70,8 @@ impl Turn<'_, '_> {
         matrix
     }
 
-    /// Lane `8 * number + row` has the address of a row of matrix `number`, and reads it for all.
+    /// Loads a matrix. Lane `8 * number + row` has the address of a row of matrix `number`, and
+    /// reads it for all lanes.
     fn load_matrix(&mut self, warp: &Warp, rows: Rows, number: u32) -> Result<Matrix, Stop> {
         let mut matrix = [[0; 8]; 8];
         for (row, lane) in matrix.iter_mut().zip(8 * number..) {

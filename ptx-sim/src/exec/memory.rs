@@ -1,5 +1,5 @@
-//! Loads and stores. Global and shared memory are the machine's; local memory and parameters are
-//! kept here.
+//! Loads and stores. Global and shared memory belong to the machine; local memory and parameters
+//! are kept here.
 
 use super::addresses::{Target, resolve};
 use super::step::Turn;
@@ -9,10 +9,11 @@ use crate::isa::{Access, AccessOrder, Address, Memory, MemoryOp, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
 
-/// The most bytes that one access moves: eight 32-bit or four 64-bit elements.
+/// An upper bound on the bytes of one access: eight elements of 8 bytes. (PTX has at most eight
+/// 32-bit or four 64-bit elements.)
 const WIDEST: usize = 64;
 
-/// Where an access goes, and in which order.
+/// The address of an access, and its order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
     pub(super) memory: Memory,
@@ -53,11 +54,11 @@ impl Turn<'_, '_> {
         for lane in issue.lanes() {
             let bytes = &mut buffer[..total];
             let address = addresses[lane.index as usize];
-            // A vector is aligned as a whole, whatever of it is used.
+            // A vector is aligned as a whole, even if only some elements are used.
             if at_once || !address.is_multiple_of(total as u64) {
                 self.read(warp, lane, Location { memory, address, order }, bytes)?;
             } else {
-                // What nobody uses is not read.
+                // Unused elements are not read.
                 for (i, _) in registers.iter().enumerate().filter(|(_, reg)| **reg != Reg::SINK) {
                     let at = i * size;
                     let address = address.wrapping_add(at as u64);
@@ -76,7 +77,8 @@ impl Turn<'_, '_> {
                 warp.set(*reg, lane.index, value);
             }
         }
-        // Who saw an old store may see another one when it looks again.
+        // A load that saw an old store may see another one when it is repeated, so it counts as a
+        // change.
         *self.changes += self.machine.take_stale_reads();
         Ok(())
     }
@@ -105,7 +107,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Reads bytes as a lane does.
+    /// Reads bytes as a lane would.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -139,7 +141,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Writes bytes as a lane does.
+    /// Writes bytes as a lane would.
     #[inline]
     pub(super) fn write(
         &mut self,
@@ -164,7 +166,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Where a lane's local bytes are in the warp's.
+    /// Returns the range of a lane's local bytes within those of the warp.
     fn local_range(
         &mut self,
         warp: &Warp,
@@ -187,7 +189,8 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// `discard`, after which the bytes are anything, and `applypriority`, which changes none.
+    /// `discard`, after which the bytes are undefined, and `applypriority`, which leaves them
+    /// unchanged.
     fn cache_line(
         &mut self,
         warp: &mut Warp,
@@ -217,7 +220,7 @@ fn outside(what: &str, at: u64, size: usize) -> String {
     format!("an access to {what} at {at:#x}, where there are {size} bytes")
 }
 
-/// The low `from` bits of `value` as a signed number of `to` bits.
+/// Returns the low `from` bits of `value`, sign-extended to `to` bits.
 pub(super) fn sign_extended(value: u64, from: u32, to: u32) -> u64 {
     let wide = ((value << (64 - from)) as i64 >> (64 - from)) as u64;
     wide << (64 - to) >> (64 - to)

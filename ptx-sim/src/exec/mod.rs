@@ -1,12 +1,12 @@
-//! Warps that run decoded code on a [`Machine`](crate::machine::Machine).
+//! Execution of decoded code by warps, on a [`Machine`](crate::machine::Machine).
 //!
-//! A warp runs splits: lanes that have the same pc. The split with the lowest pc goes first, so
-//! that lanes that part at a branch meet again where their ways join; one that was passed over too
-//! often goes first all the same, so that a lane that spins cannot starve the one it waits for.
+//! A warp consists of splits: groups of lanes with the same pc. The split with the lowest pc runs
+//! first, so that lanes that diverge at a branch reconverge at the join. A split that was passed
+//! over too often runs first regardless, so that a polling lane cannot starve the one it waits for.
 //!
-//! `step` hands an operation to the module of its family: `alu`, `addresses`, `memory` (with
-//! `atomic` and `variables`), `collective` (with `matrix`), `warpgroup`, `engines` (with `tensor_maps`) and
-//! `control`.
+//! `step` dispatches each operation to the module of its family: `alu`, `addresses`, `memory` (with
+//! `atomic` and `variables`), `collective` (with `matrix`), `warpgroup`, `engines` (with
+//! `tensor_maps`) and `control`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
@@ -38,15 +38,15 @@ use tma_model::limits::SHARED_UNIT_BYTES;
 
 use crate::isa::{Pc, Program, Reg, Site};
 
-/// What all warps of a launch share.
+/// The state that all warps of a launch share.
 #[derive(Debug)]
 pub(crate) struct Context<'p> {
     pub(crate) program: &'p Program,
-    /// The program's constants, in every lane.
+    /// The program's constants, replicated in every lane.
     pub(crate) constants: Vec<Lanes>,
-    /// Where in global memory the module's `.const` variables are.
+    /// The address ranges of the module's `.const` variables in global memory.
     pub(crate) const_ranges: Vec<Range<u64>>,
-    /// The parameters' bytes.
+    /// The bytes of the parameters.
     pub(crate) params: Vec<u8>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -57,7 +57,7 @@ pub(crate) struct Context<'p> {
 }
 
 impl Context<'_> {
-    /// A register of a warp, or a constant.
+    /// Returns the lanes of a register of a warp, or of a constant.
     #[inline(always)]
     pub(crate) fn lanes<'r>(&'r self, registers: &'r [Lanes], reg: Reg) -> &'r Lanes {
         match reg.as_constant() {
@@ -70,15 +70,15 @@ impl Context<'_> {
         self.block.iter().product()
     }
 
-    /// `%total_smem_size`: static and dynamic shared memory of a block, in the units in which it is
-    /// allocated, without what is reserved.
+    /// `%total_smem_size`: static and dynamic shared memory of a block, rounded up to the
+    /// allocation unit, without the reserved part.
     pub(crate) fn total_shared_bytes(&self) -> u32 {
         let bytes = self.program.static_shared_bytes() + self.dynamic_shared_bytes;
         bytes.next_multiple_of(SHARED_UNIT_BYTES)
     }
 }
 
-/// An instruction as lanes of a warp run it.
+/// An instruction, and the lanes of a warp that run it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issue {
     /// The lanes that take part.
@@ -88,27 +88,27 @@ pub(crate) struct Issue {
 }
 
 impl Issue {
-    /// The lanes that take part, lowest first.
+    /// Returns the lanes that take part, lowest first.
     #[inline]
     pub(crate) fn lanes(self) -> impl Iterator<Item = Lane> {
         lanes_of(self.active).map(move |index| Lane { index, site: self.site })
     }
 
-    /// The first lane that takes part.
+    /// Returns the first lane that takes part.
     pub(crate) fn first_lane(self) -> Lane {
         debug_assert!(self.active != 0, "an instruction is run by some lane");
         Lane { index: self.active.trailing_zeros(), site: self.site }
     }
 }
 
-/// A lane, at an instruction.
+/// A lane at an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane {
     pub(crate) index: u32,
     pub(crate) site: Site,
 }
 
-/// The lanes of a mask, lowest first.
+/// Returns the lanes of a mask, lowest first.
 #[inline]
 pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = u32> {
     let mut rest = mask;

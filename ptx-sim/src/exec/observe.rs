@@ -1,4 +1,4 @@
-//! Counts and the timeline of what warps run, where a launch asks for them.
+//! Counts and a timeline of the instructions that warps run, if the launch asks for them.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -11,7 +11,7 @@ use crate::profile::{Executed, LineCounts, SharedAccesses};
 use crate::trace::Awaited;
 use tma_model::banks::{Wavefronts, wavefronts};
 
-/// What was counted of one instruction of the program.
+/// The counts of one instruction of the program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     executed: Executed,
@@ -31,7 +31,7 @@ impl Count {
 }
 
 impl Turn<'_, '_> {
-    /// Counts an instruction, which the lanes are about to run.
+    /// Counts an instruction that the lanes are about to run.
     pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, issue: Issue) {
         if self.counts.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// The part of an access that goes to the shared memory of the warp's own block.
+    /// Counts the part of an access that goes to the shared memory of the warp's own block.
     fn shared_access(
         &self,
         warp: &Warp,
@@ -72,7 +72,7 @@ impl Turn<'_, '_> {
         SharedAccesses { accesses: u64::from(lanes != 0), wavefronts: needed.into(), ideal: ideal.into() }
     }
 
-    /// Puts an instruction, which the lanes have run, on the timeline.
+    /// Records an instruction that the lanes have run on the timeline.
     pub(super) fn record(&mut self, warp: &Warp, inst: &Inst, issue: Issue, flow: &Flow) {
         if self.machine.recorder().is_none() {
             return;
@@ -93,7 +93,7 @@ impl Turn<'_, '_> {
             (_, Part::None) => recorder.ran(at, facts.is_branch),
         }
         if facts.warp_barrier().is_some() {
-            // Lanes that stay here are not among the warp's splits yet.
+            // Lanes that stay here are not yet in the warp's splits.
             let stays = matches!(flow, Flow::Wait { .. });
             let waits = |at| stays && at == pc.0 || warp.splits.any_at(Pc(at));
             recorder.released(warp.block, warp.index, waits);
@@ -109,7 +109,7 @@ impl Turn<'_, '_> {
             Synchronization::Waits(wait) => wait,
         };
         let (what, gave_up) = match wait {
-            // Shown as what it runs.
+            // Recorded as an instruction of a run, not as a wait.
             Wait::Exchange => return Part::None,
             Wait::Barrier { id } => (WaitingFor::Barrier(BarrierId(get(id) as u32)), false),
             Wait::Cluster => (WaitingFor::Cluster, false),
@@ -133,21 +133,22 @@ impl Turn<'_, '_> {
     }
 }
 
-/// What an instruction that was run has to do with others.
+/// The part of an executed instruction in synchronisation.
 enum Part {
     None,
     Signals,
     Waits { what: Awaited, gave_up: bool },
 }
 
-/// What lanes of block `own` wait for, with the mbarrier's address as a place.
+/// Converts the event that lanes of block `own` wait for. The address of an mbarrier becomes a rank
+/// and an offset.
 fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
     Some(match *what {
         WaitingFor::Barrier(id) => Awaited::Barrier(id.0),
         WaitingFor::Cluster => Awaited::Cluster,
         WaitingFor::Mbarrier { pointer, phase } => match resolve(pointer, own) {
             Target::Shared(rank, at) => Awaited::Mbarrier { rank: rank.0, at: at as u32, phase },
-            // The machine has refused it.
+            // The machine has already refused this address.
             Target::Global(_) => Awaited::Mbarrier { rank: own.0, at: u32::MAX, phase },
         },
         WaitingFor::BulkGroups { pending, read } => Awaited::BulkGroups { pending, read },
@@ -155,7 +156,7 @@ fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
         WaitingFor::MultiplyGroups(pending) => Awaited::MultiplyGroups(pending),
         WaitingFor::Registers(count) => Awaited::Registers(count),
         WaitingFor::Warp(lanes) => Awaited::Lanes(lanes),
-        // Loops are shown as what they run.
+        // Polling loops are recorded as the instructions that they run.
         WaitingFor::Memory(_) | WaitingFor::Nothing => return None,
     })
 }

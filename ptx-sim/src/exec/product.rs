@@ -1,4 +1,4 @@
-//! `mma.sync`: a warp's registers, multiplied.
+//! `mma.sync`: matrix multiplication of a warp's registers.
 
 use super::step::Turn;
 use super::warp::Warp;
@@ -6,7 +6,7 @@ use crate::isa::{DoubleCode, ProductCode, Reg};
 use crate::machine::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
 
 impl Turn<'_, '_> {
-    /// All lanes are at the instruction.
+    /// Executes `mma.sync`. All lanes must be at the instruction.
     pub(super) fn product(&mut self, warp: &mut Warp, code: &ProductCode) {
         let read = |registers: &[Reg]| -> Vec<WarpLanes> {
             let words = |reg: &Reg| self.context.lanes(&warp.registers, *reg).map(|value| value as u32);
@@ -22,7 +22,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// The same in f64.
+    /// Executes `mma.sync` in f64.
     pub(super) fn double_product(&mut self, warp: &mut Warp, code: &DoubleCode) {
         let read = |registers: &[Reg]| -> Vec<WideLanes> {
             registers.iter().map(|reg| *self.context.lanes(&warp.registers, *reg)).collect()

@@ -1,10 +1,11 @@
-//! Loops that go round and change nothing: lanes that ask again and again for what somebody else
-//! has to change.
+//! Polling loops: iterations that change nothing, in lanes that wait for a change by another
+//! thread.
 //!
-//! Lanes that come back to a place with all their registers and local memory as they were, while
-//! nothing changed in the cluster, will do so for ever, until something changes. From then on they
-//! wait, as at a barrier, and a cluster in which all wait is at a deadlock. Loops that count, look
-//! at the clock or write are not taken for waiting: they may end by themselves.
+//! If lanes come back to an instruction with all their registers and local memory unchanged, and
+//! nothing in the cluster has changed meanwhile, they will repeat the iteration until something
+//! does. From then on they wait as at a barrier. A cluster in which all lanes wait is deadlocked.
+//! Loops that count, read the clock or write are not polling loops, since they may end by
+//! themselves.
 
 use super::alu::Lanes;
 use super::step::{Flow, Turn};
@@ -13,24 +14,24 @@ use super::{Issue, lanes_of};
 use crate::isa::{Effect, Inst, Memory, Pc, Site, Synchronization, Wait};
 use crate::machine::{Phase, Pointer, WaitingFor};
 
-/// Rounds without a change in the cluster, after which they are looked at. A warp's state is kept
-/// at this number and at each power of two after it (Brent's search for cycles), so that a loop
-/// that goes on for long costs little.
+/// The number of backward jumps without a change in the cluster before the loop is examined. The
+/// state of the warp is saved at this number and at each later power of two (Brent's cycle
+/// detection), so that a long loop costs little.
 const FEW: u32 = 64;
 
-/// The loops of a warp.
+/// The current loop of a warp.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// The cluster's changes when `count` was 0.
+    /// The count of the cluster's changes when `count` was 0.
     changes: u64,
-    /// Jumps backwards since then.
+    /// Backward jumps since then.
     count: u32,
     kept: Option<Kept>,
-    /// The row that differed last, which mostly does again.
+    /// The register that differed last, which is likely to differ again.
     differs: usize,
 }
 
-/// Lanes as they once were at a place.
+/// A saved state of lanes at an instruction.
 #[derive(Debug)]
 struct Kept {
     pc: Pc,
@@ -48,7 +49,7 @@ impl Kept {
         })
     }
 
-    /// The first row from `from` on that differs, and then the first of all.
+    /// Returns the first register that differs, searching cyclically from `from`.
     fn differs(&self, warp: &Warp, from: usize) -> Option<usize> {
         let same = |row: &usize| match (self.registers.get(*row), warp.registers.get(*row)) {
             (Some(then), Some(now)) if self.mask == u32::MAX => then == now,
@@ -61,8 +62,8 @@ impl Kept {
     }
 }
 
-/// Whether the lanes of `mask`, which jump back to `pc`, are as they were there before, with
-/// nothing changed in between.
+/// Returns whether the lanes of `mask`, which jump back to `pc`, are in the same state as before,
+/// with no change in between.
 fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
     let mut rounds = std::mem::take(&mut warp.rounds);
     if rounds.changes != changes {
@@ -85,21 +86,22 @@ fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
 }
 
 impl Turn<'_, '_> {
-    /// Where lanes go that jump backwards: to `target`, and if nothing changes any more, to wait
-    /// there.
+    /// Decides the flow of lanes that jump backwards: on to `target` or, in a polling loop, to a
+    /// wait there.
     pub(super) fn jump_back(&self, warp: &mut Warp, target: Pc, issue: Issue) -> Flow {
         if !goes_round(warp, target, issue.active, *self.changes) {
             return Flow::Jump(target);
         }
         let code = self.context.program.code.get(target.index()..=issue.pc.index()).unwrap_or_default();
         let asked = code.iter().filter_map(|inst| self.asks(warp, inst, issue.first_lane().index));
-        // What is last in the loop is mostly what its end depends on; an mbarrier says most.
+        // The loop most often ends depending on its last read. A wait on an mbarrier is the most
+        // informative.
         let asked = asked.max_by_key(|(what, _)| u32::from(matches!(what, WaitingFor::Mbarrier { .. })));
         let (what, site) = asked.unwrap_or((WaitingFor::Nothing, issue.site));
         Flow::Spin { target, what, site }
     }
 
-    /// What a lane asks for with an instruction that reads what others write.
+    /// Returns the event that a lane polls with an instruction that reads what others write.
     fn asks(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
         let facts = inst.op.facts();
         if let Synchronization::Waits(Wait::Mbarrier { space, address, phase, parity, .. }) =
@@ -117,13 +119,13 @@ impl Turn<'_, '_> {
     }
 }
 
-/// Whether an instruction that was run may have changed what others see, or is not the same each
-/// time. Atomic operations say so themselves.
+/// Returns whether an executed instruction may have changed something that others see, or may
+/// behave differently each time. Atomic operations report their changes themselves.
 #[inline]
 pub(super) fn changes(effect: Effect, flow: &Flow, active: u32) -> bool {
     match effect {
         Effect::Local | Effect::Reported => false,
-        // Who waits on has changed nothing.
+        // Lanes that all keep waiting have changed nothing.
         Effect::Visible => !matches!(flow, Flow::Wait { stay, .. } if *stay == active),
     }
 }

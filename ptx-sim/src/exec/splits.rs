@@ -1,11 +1,11 @@
-//! The splits of a warp, which are its lanes by the instruction that they are at, and which of
-//! them runs next.
+//! The splits of a warp (its lanes, grouped by the instruction that they are at) and the choice of
+//! the next one to run.
 
 use crate::isa::{Pc, Site};
 use crate::machine::WaitingFor;
 
-/// Turns of the warp that a split may be passed over before it goes first. Few make spinning cheap;
-/// many let lanes of a long loop meet again behind it.
+/// The number of turns for which a split may be passed over before it goes first. A low number
+/// makes polling cheap. A high number lets lanes of a long loop reconverge after it.
 const PATIENCE: u32 = 24;
 
 /// Lanes at the same instruction.
@@ -13,15 +13,15 @@ const PATIENCE: u32 = 24;
 pub(crate) struct Split {
     pub(crate) pc: Pc,
     pub(crate) mask: u32,
-    /// What the lanes wait for, if they do.
+    /// The event that the lanes wait for, if they do.
     pub(crate) waits: Option<(WaitingFor, Site)>,
-    /// Of lanes that wait in a loop: the cluster's changes when they were found to. Until there is
-    /// one more, they wait.
+    /// For lanes in a polling loop, the count of the cluster's changes at that time. They wait
+    /// until it increases.
     pub(crate) spins_since: Option<u64>,
     passed_over: u32,
 }
 
-/// All lanes of a warp that have not exited.
+/// The splits of all lanes of a warp that have not exited.
 #[derive(Debug)]
 pub(crate) struct Splits {
     list: Vec<Split>,
@@ -40,7 +40,7 @@ impl Splits {
         self.list.iter()
     }
 
-    /// Adds lanes at `pc`, to those that are there already.
+    /// Adds lanes at `pc` to the split there, if any.
     pub(crate) fn add(&mut self, pc: Pc, mask: u32, waits: Option<(WaitingFor, Site)>) {
         if mask == 0 {
             return;
@@ -48,15 +48,15 @@ impl Splits {
         match self.list.iter_mut().find(|split| split.pc == pc) {
             Some(split) => {
                 split.mask |= mask;
-                // Lanes that have just arrived have not tried yet, so the whole split tries.
+                // The newly arrived lanes have not tried yet, so the whole split tries.
                 (split.waits, split.spins_since) = (split.waits.and(waits), None);
             }
             None => self.list.push(Split { pc, mask, waits, spins_since: None, passed_over: 0 }),
         }
     }
 
-    /// Adds lanes that wait at `pc`, the start of a loop, for another change than the first
-    /// `changes`.
+    /// Adds lanes that wait at `pc`, the start of a polling loop, until the cluster's changes
+    /// exceed `changes`.
     pub(crate) fn add_spinning(&mut self, pc: Pc, mask: u32, waits: (WaitingFor, Site), changes: u64) {
         let anew = !self.any_at(pc);
         self.add(pc, mask, Some(waits));
@@ -65,16 +65,16 @@ impl Splits {
         }
     }
 
-    /// A turn begins: all that could run, and are not chosen for it, have been passed over once
-    /// more.
+    /// Starts a turn: every split that could run counts as passed over once more, until it is
+    /// chosen.
     pub(crate) fn age(&mut self) {
         for split in &mut self.list {
             split.passed_over += u32::from(split.waits.is_none());
         }
     }
 
-    /// Takes out the split that runs next, and says whether it may run past the others: none if all
-    /// wait.
+    /// Removes the split that runs next, and returns whether it may run past the others. Returns
+    /// `None` if all splits wait.
     pub(crate) fn next(&mut self) -> Option<(Split, bool)> {
         let runs = |split: &&Split| split.waits.is_none();
         let patient = self.list.iter().filter(runs).min_by_key(|split| split.pc)?.pc;
@@ -91,7 +91,7 @@ impl Splits {
         Some(split)
     }
 
-    /// Takes out the lanes at `pc`, whether they wait or not.
+    /// Removes the lanes at `pc`, whether they wait or not.
     pub(crate) fn join(&mut self, pc: Pc) -> u32 {
         match self.list.iter().position(|split| split.pc == pc) {
             Some(index) => self.list.swap_remove(index).mask,
@@ -99,19 +99,19 @@ impl Splits {
         }
     }
 
-    /// The lowest pc of a split that does not wait, and all pcs at which lanes would join.
+    /// Returns the lowest pc of a split that does not wait.
     pub(crate) fn lowest_running(&self) -> Pc {
         let running = self.list.iter().filter(|split| split.waits.is_none());
         running.map(|split| split.pc).min().unwrap_or(Pc(u32::MAX))
     }
 
-    /// Whether lanes are at `pc`.
+    /// Returns whether lanes are at `pc`.
     pub(crate) fn any_at(&self, pc: Pc) -> bool {
         self.list.iter().any(|split| split.pc == pc)
     }
 
-    /// Lets those that wait try again whose wait `may_end`, told by one of their lanes; and of
-    /// loops, those that have not seen all `changes` yet. Returns whether any lanes run.
+    /// Lets waiting splits try again if `may_end` holds for one of their lanes, and polling splits
+    /// only if they have not seen all `changes` yet. Returns whether any split can run.
     pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
         for split in self.list.iter_mut().filter(|split| split.spins_since != Some(changes)) {
             let lane = split.mask.trailing_zeros();

@@ -1,4 +1,4 @@
-//! One warp's turn: instructions of a split of lanes, one after the other.
+//! One turn of a warp: a sequence of instructions, for one split of lanes at a time.
 
 use super::observe::Count;
 use super::splits::Split;
@@ -9,40 +9,40 @@ use crate::machine::{Machine, Stop, WaitingFor};
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind};
 
-/// What a warp has at hand in its turn.
+/// The context of a warp's turn.
 pub(crate) struct Turn<'t, 'p> {
     pub(crate) context: &'t Context<'p>,
     pub(crate) machine: &'t mut Machine,
     pub(crate) printed: &'t mut Printed,
-    /// One of each instruction, or none if nothing is counted.
+    /// The counts of each instruction; empty if nothing is counted.
     pub(crate) counts: &'t mut [Count],
-    /// Whether anything is counted or put on a timeline.
+    /// Whether instructions are counted or recorded on a timeline.
     pub(crate) observed: bool,
-    /// Counts what may matter to lanes that wait in loops.
+    /// Counts changes that may matter to lanes in polling loops.
     pub(crate) changes: &'t mut u64,
 }
 
-/// Where the lanes of a split are after an instruction.
+/// The control flow of a split's lanes after an instruction.
 pub(crate) enum Flow {
-    /// All at the next one.
+    /// All lanes go to the next instruction.
     Next,
-    /// Those that took part at `target`, the others at the next one.
+    /// The active lanes go to this target, the others to the next instruction.
     Jump(Pc),
-    /// Those that took part at places of their own, the others at the next one.
+    /// The active lanes go to targets of their own, the others to the next instruction.
     Scatter(Vec<(Pc, u32)>),
-    /// Those that took part have ended.
+    /// The active lanes exit.
     Exit,
-    /// These lanes stay, the others go on.
+    /// These lanes stay, the others go to the next instruction.
     Wait { stay: u32, what: WaitingFor },
-    /// Those that took part at `target`, where they wait until something changes; the others at the
-    /// next one.
+    /// The active lanes go to `target`, where they wait until something changes. The others go to
+    /// the next instruction.
     Spin { target: Pc, what: WaitingFor, site: Site },
-    /// At the next one, and the turn is over.
+    /// All lanes go to the next instruction, and the turn ends.
     Yield,
 }
 
 impl Turn<'_, '_> {
-    /// Runs up to `budget` instructions. Returns whether anything went on.
+    /// Runs up to `budget` instructions. Returns whether any lane made progress.
     pub(crate) fn run(&mut self, warp: &mut Warp, budget: u32) -> Result<bool, Stop> {
         warp.splits.age();
         let Some((mut split, mut alone)) = warp.splits.next() else { return Ok(false) };
@@ -100,8 +100,8 @@ impl Turn<'_, '_> {
                 Flow::Next => {
                     split.pc = split.pc.next();
                     moved = true;
-                    // The lanes that wait are joined wherever they are met; the limit changes only
-                    // where groups do.
+                    // Waiting lanes are joined when their pc is reached. The limit changes only
+                    // when splits do.
                     if divided {
                         limit = warp.splits.lowest_running();
                         divided = !warp.splits.is_empty();
@@ -130,7 +130,7 @@ impl Turn<'_, '_> {
         Ok(moved)
     }
 
-    /// Puts the lanes of a split where an instruction has sent them.
+    /// Distributes the lanes of a split after an instruction.
     fn part(&mut self, warp: &mut Warp, split: Split, issue: Issue, flow: Flow) {
         let Issue { active, site, .. } = issue;
         let next = split.pc.next();
@@ -152,7 +152,7 @@ impl Turn<'_, '_> {
                     self.machine.exit(warp.actor(lane, site));
                 }
                 warp.splits.add(next, split.mask & !active, None);
-                // Whoever waits for lanes of this warp may now have all that there are.
+                // Lanes that wait for other lanes of this warp may now have all that remain.
                 warp.splits.wake(*self.changes, |_, _| true);
             }
             Flow::Spin { target, what, site } => {
@@ -166,7 +166,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Hands an operation to the module of its family.
+    /// Dispatches an operation to the module of its family.
     fn execute(&mut self, warp: &mut Warp, op: &Op, issue: Issue) -> Result<Flow, Stop> {
         match op {
             Op::Alu(op) => alu::execute(self.context, warp, op, issue.active),
@@ -190,7 +190,7 @@ impl Turn<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// Records that a lane cannot go on.
+    /// Stops with a finding at a lane.
     pub(crate) fn fail<T>(
         &mut self,
         warp: &Warp,
@@ -202,7 +202,7 @@ impl Turn<'_, '_> {
         self.machine.stop(Finding::new(kind, message).with(party))
     }
 
-    /// Records that lanes are where there is no code.
+    /// Stops because lanes have run beyond the end of the code.
     #[cold]
     fn beyond_the_code<T>(&mut self, warp: &Warp, split: Split) -> Result<T, Stop> {
         let last = self.context.program.code.last().map(|inst| inst.site).unwrap_or_default();

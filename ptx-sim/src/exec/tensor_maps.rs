@@ -1,4 +1,4 @@
-//! Tensor maps in memory: found for copies, changed, copied and fenced.
+//! Tensor maps in memory: their use by copies, their change, and fences.
 
 use super::addresses::{Target, resolve};
 use super::step::{Flow, Turn};
@@ -9,15 +9,14 @@ use crate::machine::{MapId, Pointer, Stop, WaitingFor};
 use crate::report::FindingKind;
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor, replace};
 
-/// What a tensor map's address is a multiple of. Source: CUDA Driver API, "Tensor Map Object
-/// Management".
+/// The required alignment of a tensor map. Source: CUDA Driver API, "Tensor Map Object Management".
 const ALIGNMENT: u64 = 64;
-/// The bytes of a map that are read and written at a time.
+/// The bytes of a map that are read or written at a time.
 const PIECE: usize = 16;
 
 impl Turn<'_, '_> {
-    /// The number of the tensor map that a copy names, in the kernel's parameters or in global
-    /// memory, and its address there.
+    /// Returns the tensor map that a copy names, in the kernel's parameters or in global memory,
+    /// with its address in the latter case.
     pub(super) fn map_of(
         &mut self,
         warp: &Warp,
@@ -65,7 +64,7 @@ impl Turn<'_, '_> {
                     self.write_map(warp, lane, space, at, &bytes)?;
                 }
             }
-            // `.sync.aligned`: the warp does it together, once.
+            // `.sync.aligned`: executed once for the whole warp.
             MapCode::Copy { .. } if issue.active != warp.live => {
                 return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
             }

@@ -1,11 +1,11 @@
-//! The uses of values that threads have loaded from global memory.
+//! Uses of the values that threads have loaded from global memory.
 
 use super::step::Turn;
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::Values;
 
-/// What lanes have loaded last with an instruction, and not used yet.
+/// The lanes that have not yet used the value they last loaded with an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unused {
     lanes: u32,
@@ -14,8 +14,8 @@ pub(super) struct Unused {
 }
 
 impl Turn<'_, '_> {
-    /// Tells the machine of an instruction that lanes of `all` are at, and that those of
-    /// `issue.active` are about to run.
+    /// Reports the uses by an instruction to the machine. Lanes of `all` are at the instruction and
+    /// use its guard, and those of `issue.active` use its operands.
     pub(super) fn use_values(&mut self, warp: &mut Warp, values: &Values, all: u32, issue: Issue) {
         if !self.machine.follows_uses() {
             return;

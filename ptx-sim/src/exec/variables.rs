@@ -1,4 +1,4 @@
-//! Whether accesses to shared memory hit the variables that their source lines access.
+//! Checks that accesses to shared memory hit the variables that their source lines name.
 
 use super::step::Turn;
 use super::warp::Warp;
@@ -7,7 +7,7 @@ use crate::isa::Inst;
 use crate::machine::{Pointer, Stop};
 
 impl Turn<'_, '_> {
-    /// Checks what the lanes are about to access; `variables` are those of the line.
+    /// Checks the access that the lanes are about to make. `variables` are those of the line.
     pub(super) fn check_variables(
         &mut self,
         warp: &Warp,

@@ -1,4 +1,4 @@
-//! A warp: registers, local memory and the lanes' places in the code.
+//! A warp: registers, local memory, and the control flow of its lanes.
 
 use tma_model::limits::RESERVED_SHARED_BYTES;
 
@@ -12,7 +12,7 @@ use crate::isa::{Guard, Reg, Site, Special};
 use crate::machine::address::map_to_rank;
 use crate::machine::{Actor, BlockRank, ThreadId, ThreadIndex, WarpIndex};
 
-/// 32 threads of a block.
+/// Thirty-two threads of a block.
 #[derive(Debug)]
 pub(crate) struct Warp {
     /// The block's rank in the cluster.
@@ -20,18 +20,18 @@ pub(crate) struct Warp {
     /// The warp's number in its block.
     pub(crate) index: WarpIndex,
     pub(crate) registers: Vec<Lanes>,
-    /// Local memory, one lane's after the other's.
+    /// Local memory, lane by lane.
     pub(crate) local: Vec<u8>,
     pub(crate) splits: Splits,
     /// The lanes that have not exited.
     pub(crate) live: u32,
     pub(super) rounds: Rounds,
     pub(super) tensor: TensorRegisters,
-    /// By the number of a load from global memory.
+    /// Unused values, by the number of the load from global memory.
     pub(super) unused: Vec<Unused>,
-    /// Instructions that were run, of the warp.
+    /// Executed instructions, counted once for the warp.
     pub(crate) warp_instructions: u64,
-    /// Instructions that were run, of each thread.
+    /// Executed instructions, counted for each thread that took part.
     pub(crate) thread_instructions: u64,
 }
 
@@ -67,7 +67,7 @@ impl Warp {
         ThreadId { block: self.block, thread: ThreadIndex(self.index.0 * 32 + lane) }
     }
 
-    /// The thread of a lane, at an instruction.
+    /// Returns the thread of a lane, at an instruction.
     #[inline]
     pub(crate) fn actor(&self, lane: u32, site: Site) -> Actor {
         Actor { who: self.thread(lane), site }
@@ -84,7 +84,7 @@ impl Warp {
         context.lanes(&self.registers, reg)[lane as usize]
     }
 
-    /// The lanes in which a predicate holds.
+    /// Returns the lanes in which a predicate holds.
     #[inline]
     pub(crate) fn holds(&self, context: &Context<'_>, guard: Guard) -> u32 {
         let lanes = context.lanes(&self.registers, guard.reg);
@@ -96,7 +96,7 @@ impl Warp {
     }
 }
 
-/// The value of a special register.
+/// Returns the value of a special register.
 fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32, special: Special) -> u32 {
     let thread = warp * 32 + lane;
     let [x, y, _] = context.block;
@@ -125,7 +125,7 @@ fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32
         Special::LanemaskLe => (bit - 1) | bit,
         Special::LanemaskGt => !((bit - 1) | bit),
         Special::LanemaskGe => !(bit - 1),
-        // As if each block had a multiprocessor of its own, of the 132 of an H200.
+        // Each block has a multiprocessor of its own, out of the 132 of an H200.
         Special::Smid => (block[0] + grid[0].wrapping_mul(block[1] + grid[1].wrapping_mul(block[2]))) % 132,
         Special::Nsmid => 132,
         Special::DynamicSharedBytes => context.dynamic_shared_bytes,
@@ -133,7 +133,7 @@ fn value(context: &Context<'_>, rank: u32, block: [u32; 3], warp: u32, lane: u32
         Special::AggregatedSharedBytes => context.total_shared_bytes() + RESERVED_SHARED_BYTES,
         Special::ReservedSharedBytes => RESERVED_SHARED_BYTES,
         Special::Shared(offset) => map_to_rank(0, rank).wrapping_add(offset),
-        // The offset of static memory was added when the program was linked.
+        // Linking turns these into `Shared`, after the static part.
         Special::DynamicShared(offset) => map_to_rank(0, rank).wrapping_add(offset as u32),
         Special::Gridid | Special::Zero => 0,
     }

@@ -1,10 +1,10 @@
-//! `wgmma` and `setmaxnreg`: a warp's part in what its warpgroup does, and the registers that
-//! tensor cores read and write on their own.
+//! `wgmma` and `setmaxnreg`: a warp's part in the operations of its warpgroup, and the registers
+//! that tensor cores access asynchronously.
 //!
-//! Between the issue of a multiplication and the wait for its group no other instruction may use
-//! its registers; D's hold poison in that time. Between another instruction's use of a register and
-//! a multiplication's lies a `wgmma.fence`, which multiplications of one shape on the same
-//! accumulators do not need among themselves. Source: PTX ISA, "wgmma.fence", "wgmma.mma_async".
+//! Between the issue of a multiplication and the wait for its group, no other instruction may use
+//! its registers. Those of D hold poison meanwhile. A `wgmma.fence` must come between another
+//! instruction's use of a register and a multiplication's. Multiplications of the same shape on the
+//! same accumulators need no fence between them. Source: PTX ISA, "wgmma.fence", "wgmma.mma_async".
 
 use tma_model::mma::Form;
 
@@ -16,14 +16,14 @@ use crate::isa::{LeftCode, MetadataCode, MultiplyCode, Reg, Site, WarpgroupOp};
 use crate::machine::{LeftOperand, Metadata, Multiply, Poll, Stop, WaitingFor};
 use crate::report::{Finding, FindingKind};
 
-/// What a register of D holds while a multiplication is in flight: a NaN in each type.
+/// The contents of a register of D while a multiplication is in flight: a NaN in each type.
 const POISON: u64 = 0xffff_ffff;
 
 const WAIT: &str = "[[`flight.wait()`||`wgmma.wait_group`]] for the group of the multiplication, before this";
 const FENCE: &str = "`wgmma.fence` before the first multiplication, and after each use of accumulators or of A's registers by other \
                      instructions[[, with which `mma` begins||]]";
 
-/// How a multiplication uses a register.
+/// The role of a register in a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Accumulator,
@@ -34,35 +34,35 @@ enum Role {
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     role: Role,
-    /// The warp's group that it is of.
+    /// The group of the warp that the multiplication belongs to.
     group: u32,
     site: Site,
 }
 
-/// What happened to a register of tensor cores since the last `wgmma.fence`.
+/// The use of a tensor core register since the last `wgmma.fence`.
 #[derive(Clone, Copy, Debug, Default)]
 enum Since {
-    /// There was none yet.
+    /// There was no fence yet.
     #[default]
     Start,
     Nothing,
-    /// Another instruction has used it.
+    /// Another instruction has used the register.
     Used(Site),
-    /// It was an accumulator of this shape.
+    /// The register was an accumulator of this shape.
     Accumulated(Form, Site),
 }
 
-/// A register of tensor cores.
+/// The state of a tensor core register.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     flight: Option<Flight>,
     since: Since,
 }
 
-/// A warp's registers of tensor cores.
+/// The tensor core registers of a warp.
 #[derive(Debug, Default)]
 pub(super) struct TensorRegisters {
-    /// By register; empty in kernels that do not multiply.
+    /// Indexed by register; empty in kernels without `wgmma`.
     states: Vec<State>,
     in_flight: Vec<Reg>,
     commits: u32,
@@ -84,15 +84,15 @@ impl TensorRegisters {
     }
 }
 
-/// What is wrong with a multiplication's use of a register.
+/// An error in a multiplication's use of a register.
 #[derive(Clone, Copy, Debug)]
 enum Misuse {
-    /// It is in flight in the other role.
+    /// The register is in flight in the other role.
     InFlight(Site),
     NoFence(Since),
 }
 
-/// What is wrong with a multiplication of a `form` using a register.
+/// Checks the use of a register by a multiplication of shape `form`.
 fn misuse(state: State, role: Role, form: Form) -> Option<Misuse> {
     if let Some(flight) = state.flight.filter(|flight| flight.role != role) {
         return Some(Misuse::InFlight(flight.site));
@@ -105,7 +105,8 @@ fn misuse(state: State, role: Role, form: Form) -> Option<Misuse> {
 }
 
 impl Turn<'_, '_> {
-    /// All lanes of the warp have to be at the instruction: it waits for those that are not.
+    /// Executes an operation of the warpgroup. All lanes of the warp must be at the instruction: it
+    /// waits until they are.
     pub(super) fn warpgroup(
         &mut self,
         warp: &mut Warp,
@@ -186,7 +187,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// The value of a register that has to be the same in all lanes.
+    /// Returns the value of a register that must be the same in all lanes.
     fn uniform(&mut self, warp: &Warp, lane: Lane, reg: Reg) -> Result<u64, Stop> {
         let lanes = self.context.lanes(&warp.registers, reg);
         if lanes.iter().all(|value| *value == lanes[0]) {
@@ -196,8 +197,8 @@ impl Turn<'_, '_> {
         self.fail(warp, lane, FindingKind::DivergentMultiplication, message)
     }
 
-    /// Whether each register may be used by the multiplication, of which the first that may not is
-    /// reported.
+    /// Checks that the multiplication may use each of its registers, and reports the first one that
+    /// it may not.
     fn check_registers(&mut self, warp: &Warp, code: &MultiplyCode, site: Site) {
         let roles = code.d.iter().map(|reg| (*reg, Role::Accumulator));
         let roles = roles.chain(code.left.registers().iter().map(|reg| (*reg, Role::Left)));
@@ -243,7 +244,7 @@ impl Turn<'_, '_> {
         self.machine.report(finding.help(help));
     }
 
-    /// Gives the tensor core the accumulators that it does not have yet, and leaves poison.
+    /// Hands the accumulators that the tensor core does not hold yet over to it, and leaves poison.
     fn lend(&mut self, warp: &mut Warp, d: &[Reg]) {
         for &reg in d {
             let accumulates = |flight: Flight| flight.role == Role::Accumulator;
@@ -256,7 +257,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// The groups up to `last` are complete: their registers are the warp's again.
+    /// Takes back the registers of the groups up to `last`, which are complete.
     fn take_back(&mut self, warp: &mut Warp, last: u32) {
         let Warp { tensor, registers, block, index, .. } = warp;
         tensor.in_flight.retain(|reg| {
@@ -274,7 +275,7 @@ impl Turn<'_, '_> {
         });
     }
 
-    /// An instruction other than a multiplication uses registers of tensor cores.
+    /// Handles the use of tensor core registers by an instruction other than a multiplication.
     #[cold]
     pub(super) fn touch(&mut self, warp: &mut Warp, touched: &[Reg], issue: Issue) {
         let mut flying = None;
@@ -297,7 +298,8 @@ impl Turn<'_, '_> {
     }
 }
 
-/// A multiplication with a register is in flight; `form` is that of its accumulators.
+/// Marks a register as in flight. `form` is the shape of the multiplication if the register is an
+/// accumulator.
 fn start(tensor: &mut TensorRegisters, reg: Reg, flight: Flight, form: Option<Form>) {
     let Some(state) = tensor.state(reg) else { return };
     let is_new = state.flight.replace(flight).is_none();

@@ -1,8 +1,8 @@
-//! How instructions are counted.
+//! Instruction classes, for counting.
 
 use super::{Memory, Space};
 
-/// What kind of instruction. Every instruction is of one.
+/// The class of an instruction. Every instruction has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Integer arithmetic, logic, moves, addresses and special registers.
@@ -11,16 +11,16 @@ pub enum Class {
     Float,
     /// `cvt`.
     Convert,
-    /// `ld`, and the address space that the instruction names.
+    /// `ld`, with the state space that the instruction names.
     Load(StateSpace),
-    /// `st`.
+    /// `st`, likewise.
     Store(StateSpace),
-    /// `atom` and `red`.
+    /// `atom` and `red`, likewise.
     Atomic(StateSpace),
     /// `cp.async`, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, `st.async`,
     /// `red.async`.
     Copy,
-    /// `cp.async.bulk.commit_group` and `.wait_group`, and those of `cp.async`.
+    /// The commits and waits of bulk groups and of `cp.async` groups.
     BulkGroup,
     /// `mbarrier`. A wait counts each time that it is tried.
     Mbarrier,
@@ -28,12 +28,12 @@ pub enum Class {
     Barrier,
     /// `fence` and `membar`.
     Fence,
-    /// What lanes do together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`,
-    /// `ldmatrix`, `stmatrix`, `movmatrix`.
+    /// Operations across the lanes of a warp: `shfl`, `vote`, `match`, `redux`, `elect`,
+    /// `bar.warp.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
     Warp,
     /// `wgmma` and `mma.sync`. A wait counts each time that it is tried.
     Tensor,
-    /// Branches, calls, returns, and what has no effect on the thread.
+    /// Branches, calls, returns, and instructions without an effect on the thread.
     Control,
 }
 
@@ -46,7 +46,7 @@ pub enum StateSpace {
     Shared,
     /// `.shared::cluster`.
     Cluster,
-    /// None: the address says.
+    /// No state space: a generic address, whose value determines the memory.
     Generic,
     /// `.local`.
     Local,

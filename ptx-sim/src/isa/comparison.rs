@@ -11,21 +11,22 @@ pub(crate) enum Comparison {
     Le,
     Gt,
     Ge,
-    /// The unordered forms are true if an operand is NaN.
+    /// The unordered forms, which are true if an operand is NaN.
     Equ,
     Neu,
     Ltu,
     Leu,
     Gtu,
     Geu,
-    /// Both are numbers.
+    /// Both operands are numbers.
     Num,
-    /// Either is NaN.
+    /// Either operand is NaN.
     Nan,
 }
 
 impl Comparison {
-    /// What it says of an order; none means that an operand is NaN.
+    /// Returns the result of this comparison for operands in the given order. `None` means that an
+    /// operand is NaN.
     #[inline]
     pub(crate) fn of(self, order: Option<Ordering>) -> bool {
         let Some(order) = order else {

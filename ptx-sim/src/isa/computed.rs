@@ -1,10 +1,10 @@
-//! What registers are computed from: the part of a kernel's data flow that needs no memory and no
-//! other thread.
+//! The registers from which an instruction computes others: the part of a kernel's data flow that
+//! involves neither memory nor other threads.
 
 use super::{AddressOp, Alu, Carry, Compare, ComparePair, Op, Reg};
 
-/// Registers that an instruction computes, and those that it computes them from; constants are
-/// among them.
+/// The registers that an instruction computes, and the operands that it computes them from. The
+/// operands include constants.
 #[derive(Debug, Default)]
 pub(crate) struct Computed {
     pub(crate) to: Vec<Reg>,
@@ -18,7 +18,7 @@ impl Computed {
 }
 
 impl Op {
-    /// What it computes, if it does nothing else.
+    /// Returns what the operation computes, if it does nothing else.
     pub(crate) fn computed(&self) -> Option<Computed> {
         match self {
             Op::Alu(op) => Some(of_alu(op)),

@@ -1,8 +1,8 @@
-//! What each operation is, what it reads and writes, and what it waits for.
+//! The class, footprint and synchronisation of each operation.
 //!
-//! This is the one list of all operations besides their execution. Counting, the timeline, the
-//! search for loops that wait, and launches ask it. The model is the table of opcode facts of
-//! Cranelift (`can_load`, `can_store` and their like).
+//! This is the only list of all operations besides their execution. Counting, the timeline, the
+//! detection of polling loops, and launches all read it. It is modelled on Cranelift's table of
+//! opcode facts (`can_load`, `can_store` and the like).
 
 use super::{
     Access, AccessOrder, Address, AddressOp, Alu, BarrierOp, BulkCode, Class, Collective, Compared,
@@ -10,20 +10,20 @@ use super::{
     Space, TensorCodeAction, TmaOp, WarpOp, WarpgroupOp,
 };
 
-/// What is known of an operation without running it.
+/// The properties of an operation that are known without running it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// As what it is counted.
+    /// The class under which the operation is counted.
     pub(crate) class: Class,
-    /// The memory that it reads.
+    /// The memory that the operation reads.
     pub(crate) reads: Footprint,
-    /// The memory that it writes.
+    /// The memory that the operation writes.
     pub(crate) writes: Footprint,
-    /// Whether others see that it was run.
+    /// Whether other threads can observe that the operation was run.
     pub(crate) effect: Effect,
-    /// What it waits for, or whether others may wait for it.
+    /// The event that the operation waits for, or whether others may wait for it.
     pub(crate) synchronization: Synchronization,
-    /// Whether it is `bra`.
+    /// Whether the operation is `bra`.
     pub(crate) is_branch: bool,
 }
 
@@ -31,22 +31,22 @@ pub(crate) struct Facts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Footprint {
     None,
-    /// Bytes at an address of each lane, when it is run.
+    /// Bytes at an address in each lane, accessed when the instruction runs.
     Lane(LaneAccess),
-    /// Bytes that a copy reads or writes on its own, later.
+    /// Bytes that a copy accesses asynchronously, later.
     Copy(CopyAccess),
-    /// What only its own execution finds: an mbarrier, a tensor map, the rows of a matrix, a text,
-    /// a function's parameters.
+    /// Memory that only the execution of the operation determines: an mbarrier, a tensor map, the
+    /// rows of a matrix, a string, the parameters of a function.
     Object,
 }
 
-/// Bytes that a lane accesses.
+/// The bytes that a lane accesses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneAccess {
     pub(crate) memory: Memory,
     pub(crate) order: AccessOrder,
     pub(crate) address: Address,
-    /// All bytes, of a vector too.
+    /// The size of the whole access, all elements of a vector included.
     pub(crate) bytes: u32,
 }
 
@@ -54,51 +54,51 @@ pub(crate) struct LaneAccess {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyAccess {
     pub(crate) space: Space,
-    /// Whether what is written is combined with what was there.
+    /// Whether the copy combines its data with the contents of memory (a reduction).
     pub(crate) combines: bool,
 }
 
-/// Whether an operation can end a loop in which other threads wait, or may itself do something else
-/// the next time.
+/// Whether an operation can end a loop in which other threads wait, or may itself behave
+/// differently the next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It changes nothing but the registers and the local memory of its lanes, by what they hold
-    /// and what memory holds.
+    /// Changes only the registers and local memory of its lanes, as a function of these and of
+    /// memory.
     Local,
-    /// It may change memory, and says at run time whether it did.
+    /// May change memory. Whether it did is reported at run time.
     Reported,
-    /// Lanes that have gone on from it have changed what others see, or get another value each
-    /// time.
+    /// Changes something that others can see, or returns a different value each time, once lanes
+    /// have gone on from it.
     Visible,
 }
 
-/// How an operation meets others.
+/// The part of an operation in synchronisation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Synchronization {
     None,
-    /// It synchronizes without waiting (an arrival, a fence, a commit), or starts a copy.
+    /// Synchronises without waiting (an arrival, a fence, a commit), or starts a copy.
     Signals,
     Waits(Wait),
 }
 
-/// What an operation waits for.
+/// The event that an operation waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     /// A barrier of the block.
     Barrier { id: Reg },
     /// The cluster's barrier.
     Cluster,
-    /// A phase of an mbarrier. `done` is the predicate that says whether it is complete, which a
-    /// wait that may not block gives at once.
+    /// A phase of an mbarrier. `done` is the predicate that reports whether the phase is complete.
+    /// A wait that may not block sets it at once.
     Mbarrier { space: Space, address: Address, phase: Reg, parity: bool, done: Reg, may_block: bool },
-    /// The thread's bulk groups but the last `pending`.
+    /// The thread's bulk groups, except the last `pending`.
     BulkGroups { pending: u32, read: bool },
     /// All but the given number of the thread's latest `cp.async` groups; without a number, all its
     /// copies.
     AsyncGroups(Option<u32>),
-    /// All but the last `pending` of the warpgroup's groups of multiplications.
+    /// All but the given number of the warpgroup's latest `wgmma` groups.
     MultiplyGroups(u32),
-    /// Registers that other warps have to give back.
+    /// This many registers for each thread, which other warps have to release.
     Registers(u32),
     /// The lanes of a mask, at a barrier of the warp.
     WarpBarrier { mask: Reg },
@@ -109,7 +109,7 @@ pub(crate) enum Wait {
 }
 
 impl Facts {
-    /// An operation of which there is nothing to say but its class.
+    /// An operation with no properties other than its class.
     const fn of(class: Class) -> Self {
         Self {
             class,
@@ -121,7 +121,7 @@ impl Facts {
         }
     }
 
-    /// One that others see.
+    /// An operation whose execution others can observe.
     const fn visible(class: Class) -> Self {
         Self { effect: Effect::Visible, ..Self::of(class) }
     }
@@ -134,30 +134,30 @@ impl Facts {
         Self { synchronization: Synchronization::Waits(wait), ..Self::visible(class) }
     }
 
-    /// An atomic operation.
+    /// An atomic operation at this address.
     fn atomic(access: LaneAccess) -> Self {
         let footprint = Footprint::Lane(access);
         let class = Class::Atomic(access.memory.into());
         Self { reads: footprint, writes: footprint, effect: Effect::Reported, ..Self::of(class) }
     }
 
-    /// A copy that runs on its own.
+    /// A copy that runs asynchronously.
     const fn copy(reads: Footprint, writes: Footprint) -> Self {
         Self { reads, writes, ..Self::signals(Class::Copy) }
     }
 
-    /// What each lane accesses when the operation is run: once for what an atomic operation reads
-    /// and once for what it writes.
+    /// Returns the accesses that each lane makes when the instruction runs. An atomic operation has
+    /// two, a read and a write.
     pub(crate) fn accesses(&self) -> impl Iterator<Item = LaneAccess> {
         [self.reads, self.writes].into_iter().filter_map(Footprint::lane)
     }
 
-    /// Whether lanes read and write at once.
+    /// Whether each lane reads and writes memory in one operation.
     pub(crate) fn is_atomic(&self) -> bool {
         self.reads.lane().is_some() && self.writes.lane().is_some()
     }
 
-    /// The mask of a barrier of the warp; none of anything else.
+    /// Returns the mask of a warp barrier, and `None` for other operations.
     pub(crate) fn warp_barrier(&self) -> Option<Reg> {
         if let Synchronization::Waits(Wait::WarpBarrier { mask }) = self.synchronization {
             Some(mask)
@@ -166,17 +166,17 @@ impl Facts {
         }
     }
 
-    /// Whether it is a copy that runs on its own.
+    /// Whether the operation is an asynchronous copy.
     pub(crate) fn is_copy(&self) -> bool {
         self.reads.copied().is_some() || self.writes.copied().is_some()
     }
 
-    /// Whether it is a copy that writes global memory.
+    /// Whether the operation is an asynchronous copy that writes global memory.
     pub(crate) fn is_copy_into_global(&self) -> bool {
         self.writes.copied().is_some_and(|copy| copy.space == Space::Global)
     }
 
-    /// Whether lanes access global memory strongly, or may.
+    /// Whether lanes make strong accesses to global memory, or may.
     pub(crate) fn is_strong_in_global(&self) -> bool {
         self.accesses().any(|access| {
             let may_be_global = match access.memory {
@@ -189,8 +189,8 @@ impl Facts {
         })
     }
 
-    /// Whether clusters can see in which order they come to global memory: it is accessed there, or
-    /// may be, more strongly than weak, or combined with.
+    /// Whether clusters can observe the order in which they reach global memory: the operation
+    /// makes, or may make, accesses stronger than weak there, or reduces into it.
     pub(crate) fn is_ordered_in_global(&self) -> bool {
         let combines = self.writes.copied().is_some_and(|copy| copy.combines && copy.space == Space::Global);
         self.is_strong_in_global() || combines
@@ -198,22 +198,23 @@ impl Facts {
 }
 
 impl Footprint {
-    /// What a copy through the asynchronous proxy accesses.
+    /// The footprint of a copy through the asynchronous proxy.
     const fn asynchronous(space: Space) -> Self {
         Self::Copy(CopyAccess { space, combines: false })
     }
 
-    /// The same, combined with what is there.
+    /// The footprint of a copy through the asynchronous proxy, and whether it combines its data
+    /// with the contents of memory.
     const fn reduced(space: Space, combines: bool) -> Self {
         Self::Copy(CopyAccess { space, combines })
     }
 
-    /// What a copy through the generic proxy accesses.
+    /// The footprint of a copy through the generic proxy.
     const fn generic(space: Space, combines: bool) -> Self {
         Self::Copy(CopyAccess { space, combines })
     }
 
-    /// What each lane accesses when the operation is run.
+    /// Returns the access that each lane makes when the instruction runs.
     pub(crate) fn lane(self) -> Option<LaneAccess> {
         match self {
             Self::Lane(access) => Some(access),
@@ -230,7 +231,7 @@ impl Footprint {
 }
 
 impl Op {
-    /// What it is, reads, writes and waits for.
+    /// Returns the facts of this operation.
     pub(crate) fn facts(&self) -> Facts {
         match self {
             Op::Alu(op) => alu(op),
@@ -271,7 +272,7 @@ fn alu(op: &Alu) -> Facts {
         },
         Alu::Float(_) | Alu::ComparePair(_) => Facts::of(Class::Float),
         Alu::Convert { .. } | Alu::ConvertPair { .. } => Facts::of(Class::Convert),
-        // Of the warp alone, but never the same.
+        // These affect only the lane's registers, but return a different value each time.
         Alu::Clock { .. } | Alu::ActiveMask { .. } => Facts::visible(Class::Integer),
     }
 }
@@ -353,7 +354,7 @@ fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
 fn warpgroup(op: &WarpgroupOp) -> Facts {
     let class = Class::Tensor;
     match op {
-        // Of the warpgroup's registers alone.
+        // Orders only the registers of the warpgroup.
         WarpgroupOp::Fence => Facts { effect: Effect::Local, ..Facts::signals(class) },
         WarpgroupOp::Multiply(_) => Facts { reads: Footprint::Object, ..Facts::signals(class) },
         WarpgroupOp::Commit => Facts::signals(class),

@@ -1,6 +1,6 @@
-//! Indices, a type for each kind: none can be taken for another.
+//! Indices, with a type for each kind so that they cannot be confused.
 
-/// Declares types of indices.
+/// Declares index types.
 macro_rules! indices {
     ($($(#[$doc:meta])* $vis:vis $name:ident;)*) => { $(
         $(#[$doc])*
@@ -8,7 +8,7 @@ macro_rules! indices {
         $vis struct $name($vis u32);
 
         impl $name {
-            /// As an index of a slice.
+            /// Converts to an index of a slice.
             #[inline(always)]
             $vis const fn index(self) -> usize {
                 self.0 as usize
@@ -29,7 +29,7 @@ indices! {
     pub(crate) Reg;
     /// An instruction of a program.
     pub(crate) Pc;
-    /// A label of a kernel; its instruction is known once the label was passed.
+    /// A label of a kernel. Its instruction is known once the label has been passed.
     pub(crate) Label;
     /// A variable of the module, in global or constant memory.
     pub(crate) VariableId;
@@ -38,26 +38,26 @@ indices! {
 impl Reg {
     /// The bit that marks a constant.
     const CONSTANT: u32 = 1 << 31;
-    /// The register that takes what nobody reads (`_`).
+    /// The register that receives discarded results (`_`).
     pub(crate) const SINK: Reg = Reg(0);
     /// The carry flag (`.cc`).
     pub(crate) const CARRY: Reg = Reg(1);
-    /// Registers that every program has.
+    /// The first register after those that every program has.
     pub(crate) const FIRST_FREE: u32 = 2;
 
-    /// The constant with this index.
+    /// Returns the constant with this index.
     pub(crate) fn constant(index: usize) -> Reg {
         debug_assert!(index < Self::CONSTANT as usize, "too many constants");
         Reg(index as u32 | Self::CONSTANT)
     }
 
-    /// The index of a constant; none for a register.
+    /// Returns the index of a constant, and `None` for a register.
     #[inline(always)]
     pub(crate) const fn as_constant(self) -> Option<usize> {
         if self.0 & Self::CONSTANT == 0 { None } else { Some((self.0 & !Self::CONSTANT) as usize) }
     }
 
-    /// The upper half of a register of 128 bits.
+    /// Returns the upper half of a 128-bit register.
     pub(crate) fn upper(self) -> Reg {
         debug_assert!(self.as_constant().is_none(), "constants have 64 bits");
         if self == Reg::SINK { self } else { Reg(self.0 + 1) }
@@ -65,7 +65,7 @@ impl Reg {
 }
 
 impl Pc {
-    /// The instruction after it.
+    /// Returns the instruction after this one.
     #[inline(always)]
     pub(crate) const fn next(self) -> Pc {
         Pc(self.0 + 1)

@@ -1,4 +1,4 @@
-//! Integers, and what is computed from them.
+//! Integer types, and the operations on integers.
 
 /// The width and signedness of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(crate) struct Integer {
 }
 
 impl Integer {
-    /// The low bits of `value` as a number.
+    /// Interprets the low bits of `value` as a number of this type.
     #[inline]
     pub(crate) fn read(self, value: u64) -> i128 {
         let unused = 64 - self.bits;
@@ -28,7 +28,7 @@ impl Integer {
     }
 }
 
-/// Operations of two integers.
+/// Operations on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BinaryOp {
     Add,
@@ -39,9 +39,9 @@ pub(crate) enum BinaryOp {
     MulHigh,
     /// The product in twice the width, at most 64 bits.
     MulWide,
-    /// The low 32 of the 48 bits that two 24-bit numbers give.
+    /// The low 32 bits of the 48-bit product of two 24-bit numbers.
     Mul24Low,
-    /// The high 32 of them.
+    /// The high 32 bits of that product.
     Mul24High,
     Div,
     Rem,
@@ -64,27 +64,28 @@ pub(crate) enum TernaryOp {
     Sad,
 }
 
-/// Operations of one integer.
+/// Operations on one integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnaryOp {
     Abs,
     Neg,
     Not,
-    /// 1 for zero, 0 for all else.
+    /// 1 for zero, 0 for every other value.
     LogicalNot,
     CountOnes,
     LeadingZeros,
     ReverseBits,
-    /// The place of the highest bit that differs from the sign; all ones if there is none.
+    /// The index of the highest bit that differs from the sign; all ones if there is none.
     HighestBit,
     /// The left shift that brings that bit to the top.
     HighestBitShift,
 }
 
-/// How `prmt` picks bytes.
+/// The way in which `prmt` picks bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permutation {
-    /// A nibble of the selector a byte; its top bit spreads the byte's sign.
+    /// Each nibble of the selector picks a byte. The top bit of the nibble replicates the sign of
+    /// that byte instead.
     Generic,
     Forward4,
     Backward4,
@@ -94,7 +95,7 @@ pub(crate) enum Permutation {
     Replicate16,
 }
 
-/// Operations of two pairs of 16-bit integers.
+/// Operations on two pairs of 16-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PackedOp {
     Add,
@@ -105,7 +106,7 @@ pub(crate) enum PackedOp {
     Max {
         signed: bool,
     },
-    /// Of signed ones: a negative result becomes 0.
+    /// On signed integers: a negative result becomes 0.
     MinRelu,
     MaxRelu,
 }

@@ -1,5 +1,5 @@
-//! What instructions are: types, operands and operations. Decoding makes them of text, and
-//! execution does what they say; neither knows the other.
+//! The instruction set: types, operands and operations. Decoding produces them from text, and
+//! execution interprets them; neither depends on the other.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod class;

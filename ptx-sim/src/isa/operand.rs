@@ -2,7 +2,7 @@
 
 use super::{Reg, Space, VariableId};
 
-/// The predicate that decides which lanes take part.
+/// The predicate that decides which lanes take part in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guard {
     pub(crate) reg: Reg,
@@ -16,7 +16,7 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
-/// Which memory an access goes to.
+/// The memory that an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
     Machine(Space),
@@ -61,9 +61,10 @@ pub(crate) enum Special {
     TotalSharedBytes,
     AggregatedSharedBytes,
     ReservedSharedBytes,
-    /// The address of this offset in the shared memory of the block.
+    /// The address of this offset in the block's shared memory.
     Shared(u32),
-    /// That of dynamic shared memory, known when the static part is, plus an offset.
+    /// The address of dynamic shared memory, known once the size of the static part is, plus an
+    /// offset.
     DynamicShared(i64),
     Zero,
 }

@@ -11,40 +11,41 @@ use super::{Constant, Effect, Guard, Op, Pc, Reg, Site, Special};
 pub(crate) struct Program {
     pub(crate) name: String,
     pub(crate) code: Vec<Inst>,
-    /// Where it starts.
+    /// The first instruction.
     pub(crate) entry: Pc,
     /// The number of registers of a thread.
     pub(crate) registers: u32,
     pub(crate) constants: Vec<Constant>,
-    /// The special registers that are read, and the register that holds each.
+    /// The special registers that the program reads, and the register that holds each.
     pub(crate) specials: Vec<(Reg, Special)>,
-    /// Where each parameter lies among their bytes.
+    /// The position of each parameter in the parameter bytes.
     pub(crate) params: Vec<Slot>,
     pub(crate) param_bytes: u32,
-    /// Local memory of a thread.
+    /// Bytes of local memory of a thread.
     pub(crate) local_bytes: u32,
-    /// The address at which a block's dynamic shared memory starts, behind the static part.
+    /// The address at which a block's dynamic shared memory starts, after the static part.
     pub(crate) dynamic_shared: u32,
     pub(crate) required_threads: Option<[u32; 3]>,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) required_cluster: Option<[u32; 3]>,
-    /// Registers of each thread at the start, where the kernel fixes them; `setmaxnreg` is without
-    /// effect where it does not.
+    /// Registers of each thread at the start, if the kernel fixes them. Otherwise `setmaxnreg` has
+    /// no effect.
     pub(crate) thread_registers: Option<u32>,
-    /// Whether it multiplies matrices.
+    /// Whether the kernel uses `wgmma`.
     pub(crate) multiplies: bool,
-    /// Its loads from global memory, where instructions tell which of them they use.
+    /// The loads from global memory, if instructions record which of them they use.
     pub(crate) loads: Option<Loads>,
 }
 
 impl Program {
-    /// The instruction at `pc`; none beyond the end of the code.
+    /// Returns the instruction at `pc`, and `None` beyond the end of the code.
     #[inline(always)]
     pub(crate) fn inst(&self, pc: Pc) -> Option<&Inst> {
         self.code.get(pc.index())
     }
 
-    /// Static shared memory of a block in bytes, with what aligns the dynamic part.
+    /// Returns the bytes of static shared memory of a block, including the padding that aligns the
+    /// dynamic part.
     pub(crate) fn static_shared_bytes(&self) -> u32 {
         self.dynamic_shared - RESERVED_SHARED_BYTES
     }
@@ -54,18 +55,18 @@ impl Program {
         self.code.iter().any(|inst| inst.op.facts().is_ordered_in_global())
     }
 
-    /// Whether copies of it may access global memory.
+    /// Whether asynchronous copies of the program may access global memory.
     pub(crate) fn copies_global(&self) -> bool {
         self.code.iter().any(|inst| inst.op.facts().is_copy())
     }
 
-    /// Whether its threads access global memory strongly, or may.
+    /// Whether threads of the program make strong accesses to global memory, or may.
     pub(crate) fn is_strong_in_global(&self) -> bool {
         self.code.iter().any(|inst| inst.op.facts().is_strong_in_global())
     }
 
-    /// Whether every branch has an instruction to go to, and every operand a register or a
-    /// constant. Linking ensures it.
+    /// Whether every branch has an instruction as its target, and every operand a register or a
+    /// constant. Linking ensures this.
     pub(crate) fn is_consistent(&self) -> bool {
         let exists = |reg: Reg| match reg.as_constant() {
             Some(constant) => constant < self.constants.len(),
@@ -80,7 +81,7 @@ impl Program {
     }
 }
 
-/// Bytes of local or parameter memory.
+/// A range of bytes in local or parameter memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) offset: u32,
@@ -91,37 +92,38 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Inst {
     pub(crate) op: Op,
-    /// [`Facts::effect`](super::Facts::effect), which is asked for after each instruction.
+    /// A copy of [`Facts::effect`](super::Facts::effect), which is needed after each instruction.
     pub(crate) effect: Effect,
     pub(crate) guard: Option<Guard>,
     pub(crate) site: Site,
-    /// The registers that it names, of those that tensor cores read and write on their own.
+    /// The registers named by this instruction that tensor cores also read or write asynchronously.
     pub(crate) touches: Option<Box<[Reg]>>,
-    /// The shared variables that its source line accesses, where the PTX says which: their numbers
-    /// among the module's names.
+    /// The shared variables that the source line accesses, if the PTX says which. They are indices
+    /// into the module's names.
     pub(crate) variables: Option<Arc<[u32]>>,
-    /// The values from global memory that it loads or uses.
+    /// The values from global memory that the instruction loads or uses.
     pub(crate) values: Option<Box<Values>>,
 }
 
-/// The loads from global memory of a kernel with copies that write there.
+/// The loads from global memory, in a kernel with copies that write there.
 #[derive(Clone, Debug)]
 pub(crate) struct Loads {
-    /// How many are not used at once.
+    /// The number of loads that are not used at once.
     pub(crate) count: u32,
-    /// Of each PTX line, whether what is loaded there is used before anybody can learn of the load.
+    /// For each PTX line, whether the value loaded there is used before any other thread can learn
+    /// of the load.
     pub(crate) at_once: Arc<[bool]>,
 }
 
-/// What an instruction has to do with values from global memory that are not used at once. Their
-/// loads are known by numbers.
+/// The values from global memory that an instruction loads or uses, restricted to loads that are
+/// not used at once. Loads are identified by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
-    /// The number of the load that it is.
+    /// The number of this load, if the instruction is one.
     pub(crate) load: Option<u32>,
-    /// The loads whose values its operands come from.
+    /// The loads whose values reach the operands.
     pub(crate) operands: Vec<u32>,
-    /// Those that its guard comes from.
+    /// The loads whose values reach the guard.
     pub(crate) guard: Vec<u32>,
 }
 
@@ -138,8 +140,8 @@ pub struct SharedName {
     pub from: u32,
     /// The byte after the last one.
     pub to: u32,
-    /// Of several things of one kind, the bytes from one to the next.
+    /// The stride in bytes, if the variable consists of several objects of one kind.
     pub step: Option<u32>,
-    /// What the source calls it.
+    /// The name in the source.
     pub name: String,
 }

@@ -1,10 +1,10 @@
-//! What the facts say of instructions, as text has them.
+//! The facts of instructions, which are given as text.
 
 use super::facts::Footprint;
 use super::{AccessOrder, Class, Effect, Facts, MemoryFence, MemoryScope, Op, Order, Synchronization, Wait};
 use crate::module::Module;
 
-/// Each instruction with its class, what it reads, what it writes, its effect, and whether it
+/// Each instruction with its class, the memory it reads and writes, its effect, and whether it
 /// signals or what it waits for.
 const FACTS: [(&str, &str); 52] = [
     ("add.u32 %r1, %r2, 1", "Integer: reads nothing, writes nothing; Local"),
@@ -187,7 +187,7 @@ fn facts_agree_with_each_other() {
     }
 }
 
-/// The opcodes of the instructions for which a fact holds.
+/// Returns the opcodes of the instructions for which a fact holds.
 fn opcodes(holds: impl Fn(Facts) -> bool) -> Vec<&'static str> {
     let listed = FACTS.iter().filter(|(instruction, _)| holds(facts(instruction)));
     listed.filter_map(|(instruction, _)| instruction.split(' ').next()).collect()

@@ -1,25 +1,26 @@
-//! Accesses that threads make to shared memory themselves: loads, stores, atomic operations, and
-//! rows of `ldmatrix` and `stmatrix`. Those of copies, mbarriers and multiplications are not among
-//! them.
+//! Accesses to shared memory that threads make themselves: loads, stores, atomic operations, and
+//! the rows of `ldmatrix` and `stmatrix`. The accesses of copies, mbarriers and `wgmma` are not
+//! included.
 
 use super::{Access, Address, Collective, MatrixCode, Memory, MemoryOp, Op, Space, WarpOp};
 
-/// Bytes that each of some lanes accesses in shared memory.
+/// The bytes that each of some lanes accesses in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadAccess {
     pub(crate) space: Space,
     pub(crate) address: Address,
     pub(crate) bytes: u32,
-    /// The lanes that have an address, of those that take part.
+    /// The lanes that have an address, if they take part.
     pub(crate) lanes: u32,
     pub(crate) writes: bool,
 }
 
-/// Bytes of a row of `ldmatrix`.
+/// Bytes in a row of `ldmatrix`.
 const ROW: u32 = 16;
 
 impl Op {
-    /// The access of threads to shared memory that this is, unless by a generic address.
+    /// Returns the access to shared memory that threads make in this operation, unless its address
+    /// is generic.
     pub(crate) fn thread_access(&self) -> Option<ThreadAccess> {
         match self {
             Op::Memory(op) => of_memory(op),
@@ -65,7 +66,7 @@ fn of_all(access: &Access, writes: bool) -> Option<ThreadAccess> {
     Some(ThreadAccess { space, address: access.address, bytes, lanes: u32::MAX, writes })
 }
 
-/// The space, if it is that of shared memory.
+/// Returns the state space if it is one of shared memory.
 fn shared(memory: Memory) -> Option<Space> {
     match memory {
         Memory::Machine(space @ (Space::Shared | Space::SharedCluster)) => Some(space),
@@ -93,7 +94,7 @@ fn of_matrix(code: &MatrixCode) -> Option<ThreadAccess> {
         MatrixCode::Store { space, address, registers, .. } => (*space, *address, registers.len(), true),
         MatrixCode::Move { .. } => return None,
     };
-    // Eight lanes have the rows of a matrix.
+    // Each group of eight lanes holds the row addresses of one matrix.
     let lanes = u32::MAX.checked_shr(32_u32.saturating_sub(8 * matrices as u32)).unwrap_or(0);
     Some(ThreadAccess { space, address, bytes: ROW, lanes, writes })
 }

@@ -13,10 +13,10 @@ pub(crate) enum Type {
     Float(FloatType),
     /// `.f16x2`, `.bf16x2`.
     FloatPair(FloatType),
-    /// `.u16x2`, `.s16x2`: whether signed.
+    /// `.u16x2`, `.s16x2`; true if signed.
     IntegerPair(bool),
     Tf32,
-    /// `.e4m3x2`, and the others of 8 bits: whether E4M3.
+    /// The pairs of 8-bit floats such as `.e4m3x2`; true if E4M3.
     Float8Pair(bool),
     B128,
 }
@@ -54,7 +54,7 @@ impl Type {
         })
     }
 
-    /// Bits that a value takes.
+    /// Returns the bits of a value.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Type::Pred => 1,
@@ -66,7 +66,7 @@ impl Type {
         }
     }
 
-    /// The integer that instructions without a sign see: bits are unsigned.
+    /// Returns the integer type as which instructions without a signedness read the bits: unsigned.
     pub(crate) fn as_integer(self) -> Option<Integer> {
         match self {
             Type::Integer(integer) => Some(integer),

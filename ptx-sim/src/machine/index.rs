@@ -1,4 +1,4 @@
-//! Named indices: blocks, threads, barriers and copies of a cluster cannot be taken for each other.
+//! Typed indices, so that blocks, threads, barriers and copies of a cluster cannot be confused.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,36 +9,36 @@ use crate::isa::indices;
 indices! {
     /// A block, by its rank in the cluster.
     pub BlockRank;
-    /// A thread, by its number in its block, with x running fastest.
+    /// A thread, by its number in its block. x varies fastest.
     pub ThreadIndex;
     /// A warp, by its number in its block.
     pub WarpIndex;
-    /// A barrier of a block, which `bar` and `barrier` name.
+    /// A barrier of a block, as named by `bar` and `barrier`.
     pub BarrierId;
-    /// A tensor map that copies have named.
+    /// A tensor map that copies have used.
     pub MapId;
-    /// An asynchronous operation, in the order of their issue, from 1.
+    /// An asynchronous operation, numbered from 1 in the order of issue.
     pub OperationId;
 }
 
 /// A thread of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId {
-    /// Its block.
+    /// The block.
     pub block: BlockRank,
-    /// Its number there.
+    /// The number of the thread in the block.
     pub thread: ThreadIndex,
 }
 
 impl ThreadId {
-    /// Thread `thread` of block `block`.
+    /// Returns thread `thread` of block `block`.
     #[inline]
     pub const fn new(block: u32, thread: u32) -> Self {
         Self { block: BlockRank(block), thread: ThreadIndex(thread) }
     }
 }
 
-/// How many blocks a cluster has, and how many threads each of them.
+/// The number of blocks of a cluster, and of threads of each block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) blocks: u32,
@@ -46,29 +46,29 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// All threads of the cluster.
+    /// Returns the number of threads of the cluster.
     pub(super) fn all(self) -> u32 {
         self.blocks * self.threads
     }
 
-    /// All blocks.
+    /// Returns the ranks of all blocks.
     pub(super) fn ranks(self) -> impl Iterator<Item = BlockRank> {
         (0..self.blocks).map(BlockRank)
     }
 
-    /// The warps of a block.
+    /// Returns the number of warps of a block.
     pub(super) fn warps(self) -> u32 {
         self.threads.div_ceil(tma_model::limits::WARP_THREADS)
     }
 
-    /// The clock component of a thread: threads have the first ones.
+    /// Returns the clock component of a thread. Threads have the first components.
     #[inline]
     pub(super) fn component(self, who: ThreadId) -> Component {
         debug_assert!(who.block.0 < self.blocks && who.thread.0 < self.threads, "a thread of the cluster");
         Component::new(who.block.0 * self.threads + who.thread.0)
     }
 
-    /// The thread whose step it is, if it is one's.
+    /// Returns the thread that took a step, if the step belongs to a thread.
     pub(super) fn thread(self, step: Epoch) -> Option<ThreadId> {
         let number = step.component().number();
         let threads = self.threads.max(1);
@@ -122,7 +122,7 @@ pub(super) struct PerThread<T> {
 }
 
 impl<T> PerThread<T> {
-    /// The value of each thread, made of its clock component.
+    /// Creates the value of each thread from its clock component.
     pub(super) fn new(shape: Shape, value: impl FnMut(Component) -> T) -> Self {
         let all = (0..shape.all()).map(Component::new).map(value).collect();
         Self { shape, all }
@@ -133,7 +133,7 @@ impl<T> PerThread<T> {
         self.shape.component(who).number() as usize
     }
 
-    /// Where the values of the threads of a warp are.
+    /// Returns the range of values that belong to the threads of a warp.
     fn range_of_warp(&self, block: BlockRank, warp: WarpIndex) -> std::ops::Range<usize> {
         let lanes = tma_model::limits::WARP_THREADS as usize;
         let (first, end) = (warp.index() * lanes, (warp.index() + 1) * lanes);
@@ -142,12 +142,12 @@ impl<T> PerThread<T> {
         block + first..block + end.min(per_block)
     }
 
-    /// The values of the threads of a warp.
+    /// Returns the values of the threads of a warp.
     pub(super) fn lanes(&self, block: BlockRank, warp: WarpIndex) -> &[T] {
         self.all.get(self.range_of_warp(block, warp)).unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// Returns the values of the threads of a warp, mutably.
     pub(super) fn of_warp(&mut self, block: BlockRank, warp: WarpIndex) -> &mut [T] {
         let range = self.range_of_warp(block, warp);
         self.all.get_mut(range).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Which threads have not exited.
+//! The threads that have not exited.
 
 use super::index::{BlockRank, PerBlock, PerThread, Shape, ThreadId};
 
@@ -14,23 +14,23 @@ impl Liveness {
         Self { live: PerBlock::new(shape, || shape.threads), exited: PerThread::new(shape, |_| false) }
     }
 
-    /// How many threads of a block have not exited.
+    /// Returns how many threads of a block have not exited.
     #[inline]
     pub(super) fn of_block(&self, rank: BlockRank) -> u32 {
         self.live[rank]
     }
 
-    /// How many threads of the cluster have not exited.
+    /// Returns how many threads of the cluster have not exited.
     pub(super) fn of_cluster(&self) -> u32 {
         self.live.iter().map(|(_, live)| live).sum()
     }
 
-    /// Whether a thread has exited.
+    /// Returns whether a thread has exited.
     pub(super) fn has_exited(&self, who: ThreadId) -> bool {
         self.exited[who]
     }
 
-    /// A thread exits.
+    /// Records that a thread exits.
     pub(super) fn exit(&mut self, who: ThreadId) {
         debug_assert!(!self.exited[who], "a thread exits once");
         debug_assert!(self.live[who.block] > 0, "a thread that exits was live");

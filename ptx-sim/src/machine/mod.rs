@@ -1,103 +1,119 @@
-//! Memory, barriers and asynchronous engines of one cluster of blocks, and the checks on how they
-//! are used.
+//! Memory, barriers and asynchronous engines of one cluster of blocks, and the checks on their use.
 //!
-//! A [`Machine`] is what the threads of a cluster act on: the executing side decides which thread
-//! does what next, and calls one method for each effect. For a seed and an order of calls it does
-//! the same each time.
+//! Threads of a cluster act on a [`Machine`]. The executing side decides which thread runs next,
+//! and calls one method for each effect. The machine is deterministic, given a seed and an order of
+//! calls.
 //!
-//! # The parts
+//! # Components
 //!
-//! | part | what it is |
+//! | module | contents |
 //! | --- | --- |
-//! | `memory` | bytes of shared and global memory, tensor maps, and who accessed what |
-//! | `order` | the clocks of threads: what comes before what |
+//! | `memory` | bytes of shared and global memory, tensor maps, and the history of accesses |
+//! | `order` | the happens-before relation, as vector clocks of threads |
 //! | `global` | accesses to global memory, of all clusters |
 //! | `barrier` | mbarriers, named barriers, the cluster's barrier |
-//! | `engine` | asynchronous operations under way, and the groups that threads wait for |
-//! | `mma` | multiplications of tensor cores, and their arithmetic |
-//! | `registers` | registers that warps give back and ask for |
-//! | `effect` | what each instruction does to the parts: the methods of [`Machine`] |
-//! | `diagnostics` | findings, out of what the parts refuse or find in no order |
-//! | `timeline` | what is kept for a timeline |
+//! | `engine` | asynchronous operations in flight, and the groups that threads wait for |
+//! | `mma` | `wgmma` and `mma.sync`, and the arithmetic of tensor cores |
+//! | `registers` | registers that warps release and request |
+//! | `effect` | the effect of each instruction on the components: the methods of [`Machine`] |
+//! | `diagnostics` | findings, built from errors and races that the components detect |
+//! | `timeline` | events for a timeline |
 //!
-//! A part reports nothing and knows no other part but those that it is lent for a call. Clocks,
-//! counts of mbarriers, groups of copies and the conflicts of accesses are [`tma_model::sync`]'s.
+//! A component reports no findings itself, and depends on no other component except those that a
+//! caller lends it. Clocks, mbarrier counts, groups of copies and conflicts between accesses are
+//! defined in [`tma_model::sync`].
 //!
-//! # The engines
+//! # Engines
 //!
-//! A copy is cut into pieces, and the seed draws when each takes effect: soon, much later, or when
-//! nothing else can go on. Until a load lands, its tile holds poison; its mbarrier gets the bytes
-//! piece by piece. A store or reduction reads its tile late and piece by piece, and writes later
-//! still. Nothing depends on luck, though: a read before the wait is found wherever the copy
-//! happens to be.
+//! A copy is cut into pieces, and the seed decides when each piece takes effect: soon, much later,
+//! or when nothing else can make progress. Until a load lands, its tile holds poison; its mbarrier
+//! receives the bytes piece by piece. A store or reduction reads its tile late and piece by piece,
+//! and writes later still. Detection does not depend on this timing: a read before the wait is
+//! found whether or not the copy has landed by then.
 //!
-//! # What comes before what
+//! # Happens-before
 //!
-//! Each thread, each mbarrier and each thread's bulk groups count steps, and vector clocks say
-//! which steps of others an agent has come to know of (module `order`). An access to shared memory
-//! has to follow the accesses before it that it conflicts with (module `memory`). The edges:
+//! Each thread, each mbarrier and each thread's bulk groups count steps. Vector clocks record which
+//! steps of others an agent knows of (module `order`). An access to shared memory must be ordered
+//! after all earlier accesses that it conflicts with (module `memory`). The edges are:
 //!
-//! | instruction | who learns | of what |
-//! | --- | --- | --- |
-//! | `bar`, `barrier` with wait | those that wait | all before it of all that arrive |
-//! | `bar.warp.sync` | each lane | all before it of the other lanes |
-//! | `barrier.cluster.arrive`, `.wait` | those that wait (unless `.relaxed`) | all before the arrivals |
-//! | `mbarrier.arrive`, `test_wait`, `try_wait` | who sees the phase complete | all before the arrivals of it and of earlier phases |
-//! | complete_tx of a load | the same | the pieces whose bytes counted for that phase or an earlier one |
-//! | `cp.async.bulk.wait_group[.read]` | the thread | that the tiles of the groups are read |
-//! | `wgmma.wait_group` | the thread | that the operands of the groups are read; and that what came before their issue, in all four warps, is *past* |
-//! | `cp.async.wait_group`, `.wait_all` | the thread | what its copies of those groups wrote |
-//! | `cp.async.mbarrier.arrive` | who sees the phase complete | what the thread's copies before it wrote, and no more |
-//! | complete_tx of `st.async`, `red.async` | who sees the phase complete | what they wrote, in the generic proxy |
-//! | complete_tx of any copy, `cp.async.mbarrier.arrive` | who sees the phase complete | that what came before their issue is *past* ([`tma_model::sync::phase`]) |
-//! | release, acquire; fence around relaxed | who reads | all before the release |
-//! | `fence.proxy.async` | asynchronous operations started later by whoever learns of the fence | all that the thread knew at the fence, of the memory that it names |
-//! | `fence.mbarrier_init` | the same | the initialisations that the thread made |
-//! | `fence.proxy.tensormap::generic` | copies with that map | the changes to a tensor map in global memory (module `memory`) |
+//! - `bar` and `barrier` with a wait: the waiting threads acquire everything before the arrivals.
+//! - `bar.warp.sync`: each lane acquires everything before it in the other lanes.
+//! - `barrier.cluster.arrive` and `.wait`: unless they are `.relaxed`, the waiting threads acquire
+//!   everything before the arrivals.
+//! - `mbarrier.arrive` with `test_wait` or `try_wait`: a thread that sees a phase complete acquires
+//!   everything before the arrivals of that phase and of earlier ones.
+//! - complete_tx of a load: a thread that sees a phase complete acquires the pieces whose bytes
+//!   counted for that phase or an earlier one.
+//! - complete_tx of `st.async` and `red.async`: it likewise acquires their writes, in the generic
+//!   proxy.
+//! - `cp.async.mbarrier.arrive`: it likewise acquires the writes of the thread's earlier copies,
+//!   and nothing else.
+//! - complete_tx of any copy, and `cp.async.mbarrier.arrive`: it also learns that everything before
+//!   their issue is *past* ([`tma_model::sync::phase`]).
+//! - `cp.async.bulk.wait_group[.read]`: the thread learns that the tiles of the groups have been
+//!   read.
+//! - `wgmma.wait_group`: the thread learns that the operands of the groups have been read, and that
+//!   everything before their issue, in all four warps, is *past*.
+//! - `cp.async.wait_group` and `.wait_all`: the thread acquires the writes of its copies in those
+//!   groups.
+//! - Release and acquire, or fences around relaxed accesses: the reader acquires everything before
+//!   the release.
+//! - `fence.proxy.async`: asynchronous operations that are issued later, by any thread that has
+//!   learned of the fence, come after all that the fencing thread knew, for the memory that the
+//!   fence names.
+//! - `fence.mbarrier_init`: such operations come after the initialisations that the thread made.
+//! - `fence.proxy.tensormap::generic`: copies with that map see the changes to a tensor map in
+//!   global memory (module `memory`).
 //!
-//! A block's shared memory is there until its last thread ends: what other blocks do with it has to
-//! come before the end of one of its threads.
+//! The shared memory of a block exists until the block's last thread exits. An access by another
+//! block must therefore be ordered before the exit of at least one of its threads.
 //!
 //! # Generic and asynchronous proxy
 //!
-//! `cp.async` without `.bulk` is in the generic proxy, though it is as late as the others.
+//! `cp.async` without `.bulk` belongs to the generic proxy, although it is as late as the other
+//! copies.
 //!
-//! Knowledge within a block has two halves: what was *seen*, and what of it is *ready* for the
-//! asynchronous proxy, because a proxy fence of the memory in question lies on the way (PTX ISA,
-//! "Proxies" and "Causality order": the fence may be anywhere on it, at the writer or at who starts
-//! the copy). Both travel along every edge. A copy needs generic **writes** before it to be ready,
-//! and other copies to be seen: what an asynchronous operation has done is visible to whoever
-//! learns of its completion, with no fence (PTX ISA, "Async proxy"). A copy that writes needs
-//! generic **reads** before it to be over, and behind a proxy fence. A read of global memory needs no
-//! fence where its value was used before, so that it has arrived: by what memory or other threads
-//! see, or by a branch. Arithmetic alone may be put off.
+//! Knowledge within a block has two parts: what was *seen*, and what part of it is *ready* for the
+//! asynchronous proxy because a proxy fence for the memory in question lies on the path (PTX ISA,
+//! "Proxies" and "Causality order": the fence may be anywhere on the path, in the writer or in the
+//! thread that starts the copy). Both parts travel along every edge.
 //!
-//! Arrivals at mbarriers, and waits, that keep to the scope of a block hand a third thing to other
-//! blocks: that what came before is *over*, and whether a proxy fence lies behind it. Memory may
-//! then be read no more and be filled again; what threads wrote to it is not thereby seen.
+//! - A copy needs earlier generic **writes** to be ready, and other copies to be seen. The effects
+//!   of an asynchronous operation are visible without a fence to any thread that learns of its
+//!   completion (PTX ISA, "Async proxy").
+//! - A copy that writes needs earlier generic **reads** to have finished and to be followed by a
+//!   proxy fence. A read of global memory needs no fence if its value was used before, which proves
+//!   that it has arrived. A use is an effect on memory or on other threads, or a branch. Arithmetic
+//!   does not count, because it may be deferred.
+//!
+//! Block-scoped arrivals and waits at mbarriers of another block transfer a third kind of
+//! knowledge: that earlier accesses are *over*, and whether a proxy fence follows them. The memory
+//! may then be refilled, since it is no longer read, but data that threads wrote to it is not
+//! thereby visible.
 //!
 //! # Global memory
 //!
 //! Clusters learn of each other's steps through strong accesses to global memory, at scopes that
-//! include both (module `global`). Without any such access in the kernel nothing orders two
-//! clusters. Accesses are checked like those to shared memory; a strong load may see any store that
-//! this order allows, which the seed picks.
+//! include both (module `global`). If the kernel has no such access, nothing orders two clusters.
+//! Accesses are checked like those to shared memory. A strong load may observe any store that this
+//! order allows; the seed picks one.
 //!
 //! # Not checked
 //!
-//! * Scopes of releases and acquires in shared memory, but those of mbarriers: they are taken to
-//!   reach as far as they are used.
-//! * Strong reads of shared memory are not remembered, so that a weak write that follows one
-//!   unordered is not found, nor a missing fence.
-//! * Of more than 16 reads of one piece of global memory that are in no order, the first ones are
+//! * Scopes of releases and acquires in shared memory, except those of mbarriers: every scope is
+//!   taken to be wide enough.
+//! * Strong reads of shared memory are not recorded. An unordered weak write after such a read is
+//!   not found, nor is a missing fence.
+//! * If one piece of global memory has more than 16 mutually unordered reads, the earliest are
 //!   forgotten.
-//! * A proxy fence between reads of global memory by threads and a copy that writes there, in kernels
-//!   so large that the uses of values are not followed; and where a thread has used what it read at
-//!   the same line before, with no synchronisation since.
-//! * Of several asynchronous reductions of the same bytes of shared memory, only the last one
-//!   issued has to be waited for.
-//! * Uses of an mbarrier that nothing orders before its `mbarrier.inval`, unless they come after it
-//!   in time.
+//! * A missing proxy fence between threads' reads of global memory and a copy that writes there, in
+//!   kernels that are too large to follow the uses of values; and where a thread used the value it
+//!   read at the same line before, with no synchronisation since.
+//! * If several asynchronous reductions write the same bytes of shared memory, only the last one
+//!   issued must be waited for.
+//! * Uses of an mbarrier that are not ordered before its `mbarrier.inval`, unless they come later
+//!   in simulated time.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod address;
@@ -152,7 +168,8 @@ use order::HappensBefore;
 use registers::Registers;
 use timeline::Timeline;
 
-/// One cluster of blocks: its parts, each of which knows nothing of the others but what it is lent.
+/// One cluster of blocks. Its components depend on each other only through what a method lends
+/// them.
 #[derive(Debug)]
 pub struct Machine {
     shape: Shape,
@@ -172,7 +189,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A cluster at its start: shared memory is not initialised.
+    /// Creates a cluster at its start, with uninitialised shared memory.
     pub fn new(config: &MachineConfig) -> Self {
         let shape = Shape { blocks: config.blocks.len() as u32, threads: config.threads };
         Self {
@@ -198,38 +215,39 @@ impl Machine {
         self.diagnostics.report(finding);
     }
 
-    /// Records `finding` and stops.
+    /// Records `finding` and stops the cluster.
     pub(crate) fn stop<T>(&mut self, finding: Finding) -> Result<T, Stop> {
         Err(self.diagnostics.stop(finding))
     }
 
-    /// How many findings there are, like ones counted once.
+    /// Returns the number of findings so far, counting equal ones once.
     pub fn findings_so_far(&self) -> usize {
         self.diagnostics.len()
     }
 
-    /// What was noted that is no mistake for certain.
+    /// Takes the notes: observations that need not be mistakes.
     pub fn take_notes(&mut self) -> Findings {
         self.diagnostics.take_notes()
     }
 
-    /// What was done, in numbers.
+    /// Returns the counts of copies and bytes.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// A thread as a finding names it.
+    /// Returns a thread in the form in which findings refer to it.
     pub fn party(&self, who: ThreadId, site: Site, does: &'static str) -> Party {
         self.diagnostics.party(Actor { who, site }.does(does))
     }
 
-    /// Keeps a timeline from now on, of at most `limit` events.
+    /// Starts a timeline of at most `limit` events.
     pub fn record(&mut self, limit: usize) {
         let blocks = self.shape.ranks().map(|rank| self.diagnostics.block(rank)).collect();
         self.timeline.begin(blocks, limit);
     }
 
-    /// Ends the timeline; nothing is in it if [`record`](Self::record) was not called.
+    /// Ends the timeline and returns it. The timeline is empty if [`record`](Self::record) was not
+    /// called.
     pub fn take_trace(&mut self) -> Trace {
         self.timeline.take()
     }
@@ -238,7 +256,7 @@ impl Machine {
         self.timeline.recorder()
     }
 
-    /// Something was done to the mbarrier at a place.
+    /// Records the phase of the mbarrier at this place, after an operation on it.
     fn record_phase(&mut self, place: memory::SharedPlace) {
         self.timeline.phase(place, self.barriers.mbarrier(place));
     }

@@ -1,6 +1,6 @@
-//! Numbers from the seed.
+//! Pseudorandom numbers from the seed.
 
-/// splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// The splitmix64 generator (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is not 0.
+    /// Returns a number below `limit`. `limit` must not be 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }

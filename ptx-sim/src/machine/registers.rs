@@ -1,17 +1,17 @@
-//! Registers that warps give back and ask for: `setmaxnreg`.
+//! Registers that warps release and request with `setmaxnreg`.
 //!
-//! Source: PTX ISA, "setmaxnreg": what is given back goes to a pool of the block, and who asks
-//! waits until the pool has enough.
+//! Source: PTX ISA, "setmaxnreg": released registers go to a pool of the block, and a request waits
+//! until the pool has enough.
 
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
 
-/// The registers of a cluster's blocks.
+/// The registers of the blocks of a cluster.
 #[derive(Debug)]
 pub(super) struct Registers {
     blocks: PerBlock<Pool>,
-    /// Whether the number at the start is known; without it nothing is counted.
+    /// Whether the number at the start is known. If not, registers are not counted.
     known: bool,
 }
 
@@ -25,19 +25,19 @@ struct Pool {
 /// The registers of a warp.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Of each thread.
+    /// Registers of each thread.
     count: u32,
-    /// How often it was changed.
+    /// The number of `setmaxnreg` instructions that took effect.
     changes: u32,
 }
 
-/// What asking for another number of registers comes to.
+/// The result of a `setmaxnreg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Done,
-    /// The pool has too few.
+    /// The pool has too few registers.
     Waits,
-    /// `dec` to more, or `inc` to less, than the warp has.
+    /// A `dec` to more registers than the warp has, or an `inc` to fewer.
     Backwards {
         count: u32,
     },
@@ -50,12 +50,12 @@ impl Registers {
         Self { blocks, known: count.is_some() }
     }
 
-    /// Registers that a block has to give.
+    /// Returns the number of free registers in a block's pool.
     pub(super) fn free(&self, rank: BlockRank) -> u32 {
         self.blocks[rank].free
     }
 
-    /// A warp asks for `count` registers a thread, or has so many from now on.
+    /// Changes the number of registers per thread of a warp to `count`, if the pool allows.
     pub(super) fn change(&mut self, rank: BlockRank, warp: WarpIndex, count: u32, grows: bool) -> Change {
         let pool = &mut self.blocks[rank];
         let Some(held) = pool.warps.get_mut(warp.index()).filter(|_| self.known) else { return Change::Done };
@@ -73,7 +73,7 @@ impl Registers {
         Change::Done
     }
 
-    /// Whether such a change, to more registers, would not wait.
+    /// Returns whether growing to `count` registers per thread would not wait.
     pub(super) fn may_grow(&self, rank: BlockRank, warp: WarpIndex, count: u32) -> bool {
         let pool = &self.blocks[rank];
         pool.warps
@@ -81,8 +81,8 @@ impl Registers {
             .is_none_or(|held| count.saturating_sub(held.count) * WARP_THREADS <= pool.free)
     }
 
-    /// A warp that has changed its registers more often than another one of its warpgroup, and that
-    /// one.
+    /// Finds a warp that has changed its registers more often than another warp of its warpgroup,
+    /// and returns both.
     pub(super) fn uneven(&self, rank: BlockRank) -> Option<[WarpIndex; 2]> {
         let warps = (WARPGROUP_THREADS / WARP_THREADS) as usize;
         let mut groups = self.blocks[rank].warps.chunks(warps).zip((0..).step_by(warps));

@@ -1,26 +1,26 @@
 //! The sizes of strong accesses.
 //!
-//! Two strong operations are strong for each other only if they overlap completely, and a race of
-//! two that overlap in part voids all that the memory model says (PTX ISA, "Morally Strong
-//! Operations", "Limitations on Mixed-size Data-races"). What counts are scalars: a vector or a
-//! packed type is as many operations as it has elements ("Vector Data-types", "Packed Data-types").
-//! A scalar lies at a multiple of its size, so that two of one size overlap completely or not at
-//! all.
+//! Two strong operations are morally strong only if they overlap completely. A race between two
+//! that overlap partially voids every guarantee of the memory model (PTX ISA, "Morally Strong
+//! Operations", "Limitations on Mixed-size Data-races"). Sizes are those of scalars: an access to a
+//! vector or a packed type is as many operations as it has elements ("Vector Data-types", "Packed
+//! Data-types"). A scalar is aligned to its size, so two accesses of the same size overlap
+//! completely or not at all.
 
-/// The sizes of scalars.
+/// The sizes of scalars, in bytes.
 pub(super) const SCALARS: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// The sizes that a strong access may be taken to have, as bits: that of 4 bytes is bit 2.
+/// A set of sizes that a strong access may be taken to have. A size of 2^n bytes is bit n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sizes(u8);
 
 impl Sizes {
-    /// Those of a weak access.
+    /// The empty set, for weak accesses.
     pub(super) const WEAK: Self = Self(0);
-    /// Those of an access whose elements are not known.
+    /// Every size, for an access whose elements are not known.
     pub(super) const ANY: Self = Self(0x1f);
 
-    /// That of a scalar.
+    /// Returns the size of a scalar.
     #[inline]
     pub(super) const fn of(bytes: u32) -> Self {
         match bytes.is_power_of_two() && bytes <= 16 {
@@ -29,30 +29,31 @@ impl Sizes {
         }
     }
 
-    /// Those of a pair of such bytes: its elements', and its own, since loads know no packed types.
+    /// Returns the sizes of a packed pair of this many bytes: those of its elements and of the
+    /// whole, since loads have no packed types.
     pub(super) const fn of_pair(bytes: u32) -> Self {
         Self(Self::of(bytes).0 | Self::of(bytes / 2).0)
     }
 
-    /// Those of bits from [`bits`](Self::bits).
+    /// Converts back from [`bits`](Self::bits).
     #[inline]
     pub(super) const fn from_bits(bits: u32) -> Self {
         Self(bits as u8 & Self::ANY.0)
     }
 
-    /// Five bits.
+    /// Returns the set as five bits.
     #[inline]
     pub(super) const fn bits(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether an access of one and an access of the other that overlap may do so completely.
+    /// Returns whether overlapping accesses with these two sets of sizes may overlap completely.
     #[inline]
     pub(super) const fn meet(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The bytes, for a message: of several sizes the greatest.
+    /// Returns the greatest size in bytes, for a message.
     pub(super) const fn bytes(self) -> u32 {
         match self.0.checked_ilog2() {
             Some(bit) => 1 << bit,
@@ -61,7 +62,7 @@ impl Sizes {
     }
 }
 
-/// Bytes of an atomic operation, and its sizes.
+/// The bytes of an atomic operation, and the sizes it may be taken to have.
 #[derive(Clone, Copy, Debug)]
 pub struct Width {
     pub(super) bytes: u32,
@@ -69,12 +70,12 @@ pub struct Width {
 }
 
 impl Width {
-    /// Of a scalar.
+    /// Returns the width of a scalar.
     pub const fn scalar(bytes: u32) -> Self {
         Self { bytes, sizes: Sizes::of(bytes) }
     }
 
-    /// Of a packed pair, such as `.f16x2`.
+    /// Returns the width of a packed pair, such as `.f16x2`.
     pub const fn pair(bytes: u32) -> Self {
         Self { bytes, sizes: Sizes::of_pair(bytes) }
     }

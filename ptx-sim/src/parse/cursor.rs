@@ -1,9 +1,10 @@
-//! A place among the tokens of a module, and the steps that all of the grammar takes.
+//! A position among the tokens of a module, and the parsing steps that the whole grammar shares.
 
 use super::LoadError;
 use super::lex::{Kind, Token};
 
-/// Blocks and vectors nest; a text with more levels than this is an error, not a deep recursion.
+/// The greatest nesting depth of blocks and vectors. A text with more levels is an error, and
+/// cannot overflow the stack.
 const DEEPEST: u32 = 64;
 
 pub(crate) struct Cursor<'t, 's> {
@@ -21,7 +22,7 @@ impl<'t, 's> Cursor<'t, 's> {
         self.peek_at(0)
     }
 
-    /// The token `ahead` places further on; the end once past it.
+    /// Returns the token `ahead` positions further on, or the end.
     pub(crate) fn peek_at(&self, ahead: usize) -> Token<'s> {
         const END: Token<'_> = Token { kind: Kind::End, text: "the end of the text", line: 0, joined: false };
         self.tokens.get(self.at + ahead).or(self.tokens.last()).copied().unwrap_or(END)
@@ -72,14 +73,14 @@ impl<'t, 's> Cursor<'t, 's> {
         if self.peek().kind == Kind::Name { Ok(self.next().text) } else { Err(self.wanted("a name")) }
     }
 
-    /// What is an error here: `what` is wanted, something else was found.
+    /// Returns the error that `what` was expected but something else was found.
     pub(crate) fn wanted(&self, what: &str) -> LoadError {
         let found = self.peek();
         let dot = if found.kind == Kind::Dotted { "." } else { "" };
         LoadError::new(found.line, format!("{what} is wanted here, but `{dot}{}` was found", found.text))
     }
 
-    /// Parses one level deeper, or says that it is too deep.
+    /// Parses one level deeper, or fails if that is too deep.
     pub(crate) fn nested<R>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<R, LoadError>,
@@ -93,7 +94,7 @@ impl<'t, 's> Cursor<'t, 's> {
         result
     }
 
-    /// `item, item, …` up to and with `close`.
+    /// Parses `item, item, …` up to and including `close`.
     pub(crate) fn list<R>(
         &mut self,
         close: u8,

@@ -1,5 +1,4 @@
-//! What stands outside bodies: functions, variables, files; and the declarations of variables
-//! anywhere.
+//! Directives outside bodies (functions, variables, files), and declarations of variables anywhere.
 
 use super::LoadError;
 use super::cursor::Cursor;
@@ -7,7 +6,7 @@ use super::lex::Kind;
 use super::syntax::{Function, Initial, Operand, Source, Variable, VariableSpace};
 use super::{number, statement};
 
-/// A whole module.
+/// Parses a whole module.
 pub(crate) fn module<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Source<'s>, LoadError> {
     let mut source = Source::default();
     let mut external = false;
@@ -66,7 +65,7 @@ pub(crate) fn module<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Source<'s>, Load
     Ok(source)
 }
 
-/// Debug information that is of no use here.
+/// Skips debug information, which is not used.
 fn section(cursor: &mut Cursor<'_, '_>) -> Result<(), LoadError> {
     while !cursor.take(b'{') {
         if cursor.next().kind == Kind::End {
@@ -146,7 +145,7 @@ fn extents(cursor: &mut Cursor<'_, '_>) -> Result<[u32; 3], LoadError> {
     Ok(extents)
 }
 
-/// `( .param .u32 a, … )`; nothing where no bracket is.
+/// Parses `( .param .u32 a, … )`; empty if there is no bracket.
 fn parameters<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Variable<'s>>, LoadError> {
     if !cursor.take(b'(') {
         return Ok(Vec::new());
@@ -157,7 +156,7 @@ fn parameters<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Variable<'s>>, Load
     })
 }
 
-/// `.global .align 4 .b8 a[4] = {1, 2}, b;` with its semicolon.
+/// Parses `.global .align 4 .b8 a[4] = {1, 2}, b;` including the semicolon.
 pub(crate) fn variables<'s>(
     cursor: &mut Cursor<'_, 's>,
     external: bool,
@@ -173,7 +172,8 @@ pub(crate) fn variables<'s>(
     }
 }
 
-/// The bits of a register of this type; nothing for types that registers here do not have.
+/// Returns the width of a register of this type in bits, or `None` for types that registers cannot
+/// have here.
 pub(crate) fn register_bits(ty: &str) -> Option<u32> {
     match ty {
         "pred" => Some(1),
@@ -181,7 +181,7 @@ pub(crate) fn register_bits(ty: &str) -> Option<u32> {
     }
 }
 
-/// Bytes of a scalar type.
+/// Returns the bytes of a scalar type.
 fn scalar(ty: &str) -> Option<u32> {
     Some(match ty {
         "b8" | "u8" | "s8" => 1,
@@ -239,7 +239,7 @@ fn head(cursor: &mut Cursor<'_, '_>, external: bool) -> Result<Head, LoadError> 
     }
 }
 
-/// `.ptr .global .align 16` after a parameter's type says what it points to: a hint.
+/// Skips `.ptr .global .align 16` after a parameter's type, a hint about the pointee.
 fn pointed_to(cursor: &mut Cursor<'_, '_>) -> Result<(), LoadError> {
     if cursor.take_dotted("ptr") {
         for space in ["global", "shared", "const", "local", "param"] {
@@ -297,8 +297,8 @@ fn declare<'s>(cursor: &mut Cursor<'_, 's>, head: &mut Head) -> Result<Variable<
     })
 }
 
-/// One value or nested braces of them, flattened: what inner braces leave out is not filled in, so
-/// only the last of them may be short.
+/// Parses one value, or nested braces of values, which are flattened. Missing values of inner
+/// braces are not filled in, so only the last brace may be short.
 fn initialiser<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Initial<'s>>, LoadError> {
     if cursor.take(b'{') {
         let parts = cursor.nested(|cursor| cursor.list(b'}', initialiser))?;
@@ -326,7 +326,7 @@ fn initialiser<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Initial<'s>>, Load
     Ok(vec![Initial::Bits(number::integer(cursor)? as u64)])
 }
 
-/// `symbol`, `symbol+8` or `generic(symbol)+8`; all of them give the generic address here.
+/// Parses `symbol`, `symbol+8` or `generic(symbol)+8`. All of them yield the generic address here.
 fn address<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Initial<'s>, LoadError> {
     let mut symbol = cursor.name()?;
     if symbol == "generic" && cursor.take(b'(') {

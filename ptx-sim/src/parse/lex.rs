@@ -1,8 +1,8 @@
-//! PTX text to tokens that borrow from it.
+//! Splits PTX text into tokens that borrow from it.
 
 use super::LoadError;
 
-/// What a token is; its text is in [`Token::text`].
+/// The kind of a token. Its text is in [`Token::text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A name: register, label, variable or opcode.
@@ -19,14 +19,14 @@ pub(crate) enum Kind {
     End,
 }
 
-/// A token and where it is.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'s> {
     pub(crate) kind: Kind,
     pub(crate) text: &'s str,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub(crate) line: u32,
-    /// Whether it follows the token before it without a space.
+    /// Whether the token follows the previous one without a space.
     pub(crate) joined: bool,
 }
 
@@ -113,7 +113,8 @@ fn end_of(bytes: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> usize {
     from + bytes.iter().skip(from).take_while(|&&byte| inside(byte)).count()
 }
 
-/// Two colons belong to a modifier (`shared::cta`), a single one ends it.
+/// Returns the end of a dotted word. Two colons belong to a modifier (`shared::cta`), a single one
+/// ends it.
 fn end_of_dotted(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = end_of(bytes, at, is_word);
@@ -125,7 +126,7 @@ fn end_of_dotted(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Takes a fraction and an exponent along, so that `1.5e-3` is one token.
+/// Returns the end of a number, including a fraction and an exponent: `1.5e-3` is one token.
 fn end_of_number(bytes: &[u8], from: usize) -> usize {
     let mut at = end_of(bytes, from, is_word);
     let prefixed = matches!(bytes.get(from..from + 2), Some([b'0', second]) if second.is_ascii_alphabetic());

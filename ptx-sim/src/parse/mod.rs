@@ -1,11 +1,11 @@
-//! PTX text to syntax.
+//! Parses PTX text into syntax.
 //!
-//! Why not a parser from the registry: `ptx-syntax` (the successor of `ptx-90-parser`) has one type
-//! for each form of each instruction, 126 000 lines that a decoder would have to unfold again, and
-//! brings `clap`, `serde` and `stacker` into every build; `ptx-parser` knows a fraction of the ISA.
-//! PTX's grammar itself is small: an instruction is an opcode, modifiers and operands, whatever the
-//! opcode means. What the modifiers mean has to be judged once, where an instruction gets its
-//! semantics (`code/`), and an unknown one must be an error with its line there.
+//! None of the parsers on crates.io fits. `ptx-syntax` (the successor of `ptx-90-parser`) has a
+//! type for each form of each instruction, 126 000 lines that a decoder would have to unfold again,
+//! and brings `clap`, `serde` and `stacker` into every build. `ptx-parser` covers a fraction of the
+//! ISA. The grammar of PTX itself is small: an instruction is an opcode, modifiers and operands,
+//! whatever the opcode means. The meaning of modifiers must be decided in one place, where an
+//! instruction is decoded (`code/`), and an unknown one must be an error with its line there.
 
 mod cursor;
 mod directive;
@@ -20,12 +20,12 @@ use cursor::Cursor;
 use syntax::Source;
 use tma_model::assertion::Remark;
 
-/// Why a PTX text cannot be run: the line and what is wrong there.
+/// The reason why a PTX text cannot be run: an error at a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     /// The line of the PTX text, counted from 1.
     pub line: u32,
-    /// What is wrong, in words.
+    /// The error in words.
     pub message: String,
 }
 

@@ -1,12 +1,12 @@
-//! Numbers, and the constant expressions that initialisers and offsets are made of.
+//! Numbers, and the constant expressions of initialisers and offsets.
 
 use super::LoadError;
 use super::cursor::Cursor;
 use super::lex::Kind;
 use super::syntax::Operand;
 
-/// A number as an operand: an integer, a single (`0f`) or a double (`0d`, or with a point or
-/// exponent).
+/// Parses a number as an operand: an integer, a single (`0f`), or a double (`0d`, or with a point
+/// or exponent).
 pub(crate) fn literal<'s>(text: &str, line: u32) -> Result<Operand<'s>, LoadError> {
     let wrong = || LoadError::new(line, format!("`{text}` is not a number"));
     let hex = |digits: &str| u64::from_str_radix(digits, 16).map_err(|_| wrong());
@@ -31,7 +31,7 @@ pub(crate) fn literal<'s>(text: &str, line: u32) -> Result<Operand<'s>, LoadErro
     }
 }
 
-/// A constant expression of integers: `+ - * / % << >> & | ^ ~ !` and brackets, as 64-bit two's
+/// Parses a constant integer expression: `+ - * / % << >> & | ^ ~ !` and brackets, in 64-bit two's
 /// complement.
 pub(crate) fn integer(cursor: &mut Cursor<'_, '_>) -> Result<i64, LoadError> {
     cursor.nested(|cursor| binary(cursor, 0))
@@ -62,7 +62,7 @@ fn binary(cursor: &mut Cursor<'_, '_>, lowest: u8) -> Result<i64, LoadError> {
     Ok(left)
 }
 
-/// The operator that is next, the number of its tokens and how tightly it binds.
+/// Returns the next operator, the number of its tokens, and its precedence.
 fn operator(cursor: &Cursor<'_, '_>) -> Option<(u8, usize, u8)> {
     let Kind::Mark(mark) = cursor.peek().kind else { return None };
     let doubled = cursor.peek_at(1).kind == Kind::Mark(mark);

@@ -7,7 +7,7 @@ use super::lex::Kind;
 use super::number;
 use super::syntax::{Guard, Instruction, Operand, Statement};
 
-/// The statements up to and with the closing brace.
+/// Parses statements up to and including the closing brace.
 pub(crate) fn block<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Statement<'s>>, LoadError> {
     cursor.nested(|cursor| {
         let mut statements = Vec::new();
@@ -71,7 +71,7 @@ fn directive_in_body<'s>(cursor: &mut Cursor<'_, 's>, out: &mut Vec<Statement<'s
     Ok(())
 }
 
-/// `function_name SYMBOL[+N], inlined_at FILE LINE COLUMN` of a `.loc`.
+/// Skips `function_name SYMBOL[+N], inlined_at FILE LINE COLUMN` of a `.loc`.
 fn inlined_at(cursor: &mut Cursor<'_, '_>) -> Result<(), LoadError> {
     cursor.name()?;
     cursor.name()?;
@@ -183,7 +183,7 @@ fn operand<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Operand<'s>, LoadError> {
     }
 }
 
-/// The number after a minus, negated, if it is a floating-point one.
+/// Returns the number after a minus, negated, if it is a floating-point number.
 fn negative_literal<'s>(cursor: &Cursor<'_, 's>) -> Option<Operand<'s>> {
     let token = cursor.peek_at(1);
     if token.kind != Kind::Number {
@@ -196,7 +196,7 @@ fn negative_literal<'s>(cursor: &Cursor<'_, 's>) -> Option<Operand<'s>> {
     }
 }
 
-/// A name; `%tid.x` counts as one.
+/// Parses a name. `%tid.x` counts as one name.
 fn long_name<'s>(cursor: &mut Cursor<'_, 's>) -> Result<&'s str, LoadError> {
     let name = cursor.name()?;
     let next = cursor.peek();
@@ -208,7 +208,7 @@ fn long_name<'s>(cursor: &mut Cursor<'_, 's>) -> Result<&'s str, LoadError> {
     Ok(axis)
 }
 
-/// The special registers with three axes, in one word.
+/// Returns the name of a special register with three axes as one word.
 fn special_axis(name: &str, axis: &str) -> Option<&'static str> {
     const AXES: [(&str, [&str; 3]); 8] = [
         ("%tid", ["%tid.x", "%tid.y", "%tid.z"]),
@@ -224,12 +224,12 @@ fn special_axis(name: &str, axis: &str) -> Option<&'static str> {
     ["x", "y", "z"].iter().position(|&letter| letter == axis).map(|index| names[index])
 }
 
-/// `+8` or `-8` after a name; 0 where there is none.
+/// Parses `+8` or `-8` after a name; 0 if there is none.
 fn offset(cursor: &mut Cursor<'_, '_>) -> Result<i64, LoadError> {
     if cursor.is_mark(b'+') || cursor.is_mark(b'-') { number::integer(cursor) } else { Ok(0) }
 }
 
-/// What follows `[`.
+/// Parses the rest of an address after `[`.
 fn address<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Operand<'s>, LoadError> {
     let (base, offset) = match cursor.peek().kind {
         Kind::Name => (Operand::Name(cursor.name()?), offset(cursor)?),

@@ -1,4 +1,5 @@
-//! The syntax of a PTX module, as written: names are not resolved, modifiers not judged.
+//! The syntax of a PTX module, as written. Names are not resolved, and modifiers are not
+//! interpreted.
 
 use std::collections::HashMap;
 
@@ -12,9 +13,10 @@ pub(crate) struct Source<'s> {
     pub(crate) variables: Vec<Variable<'s>>,
     /// The numbers and names of `.file`.
     pub(crate) files: Vec<(u32, &'s str)>,
-    /// What comments say of the traps of assertions, by line.
+    /// Comments on the traps of assertions, by line.
     pub(crate) remarks: HashMap<u32, Remark<'s>>,
-    /// The places of functions with a body, and of variables: of several with a name, the first.
+    /// The indices of functions with a body, and of variables. If several share a name, the first
+    /// one counts.
     defined: HashMap<&'s str, usize>,
     declared: HashMap<&'s str, usize>,
 }
@@ -32,12 +34,12 @@ impl<'s> Source<'s> {
         self.variables.push(variable);
     }
 
-    /// The function of this name that has a body.
+    /// Returns the function of this name that has a body.
     pub(crate) fn function(&self, name: &str) -> Option<&Function<'s>> {
         self.functions.get(*self.defined.get(name)?)
     }
 
-    /// The variable of this name, and its place.
+    /// Returns the variable of this name, and its index.
     pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Variable<'s>)> {
         let place = *self.declared.get(name)?;
         Some((place, self.variables.get(place)?))
@@ -52,13 +54,13 @@ pub(crate) struct Function<'s> {
     pub(crate) entry: bool,
     pub(crate) returns: Vec<Variable<'s>>,
     pub(crate) params: Vec<Variable<'s>>,
-    /// Nothing for a declaration.
+    /// The body; `None` for a declaration.
     pub(crate) body: Option<Vec<Statement<'s>>>,
-    /// `.reqntid`: the block that every launch must have.
+    /// `.reqntid`: the only shape of block for a launch.
     pub(crate) required_threads: Option<[u32; 3]>,
     /// `.maxnreg`: the most registers of a thread.
     pub(crate) most_registers: Option<u32>,
-    /// `.minnctapersm`: the fewest blocks that a multiprocessor has room for.
+    /// `.minnctapersm`: the fewest blocks for which a multiprocessor must have room.
     pub(crate) resident_blocks: Option<u32>,
     /// `.maxntid`: the largest block.
     pub(crate) most_threads: Option<[u32; 3]>,
@@ -66,7 +68,7 @@ pub(crate) struct Function<'s> {
     pub(crate) required_cluster: Option<[u32; 3]>,
 }
 
-/// Where a variable lies.
+/// The memory of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableSpace {
     Global,
@@ -74,7 +76,7 @@ pub(crate) enum VariableSpace {
     Shared,
     Local,
     Param,
-    /// A `.reg` parameter of a device function, in the older calling style.
+    /// A `.reg` parameter of a device function, in the older calling convention.
     Reg,
 }
 
@@ -87,21 +89,21 @@ pub(crate) struct Variable<'s> {
     /// Bytes of one scalar.
     pub(crate) scalar_bytes: u32,
     pub(crate) align: u32,
-    /// Bytes of all of it; nothing for an array without an extent.
+    /// Bytes of the whole variable; `None` for an array without an extent.
     pub(crate) bytes: Option<u64>,
     pub(crate) external: bool,
-    /// One value a scalar from the start on; what is not given is zero.
+    /// The values of the first scalars. The others are zero.
     pub(crate) initial: Vec<Initial<'s>>,
 }
 
-/// One scalar of an initialiser.
+/// The initial value of one scalar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Initial<'s> {
-    /// Bits, to be cut to the scalar's size.
+    /// Bits, to be truncated to the scalar's size.
     Bits(u64),
-    /// A floating-point number that is stored in the scalar's format.
+    /// A floating-point number, to be converted to the scalar's format.
     Number(f64),
-    /// An address of another variable (or a function), generic or of its space.
+    /// The address of another variable or of a function, generic or in its state space.
     Address { symbol: &'s str, offset: i64 },
 }
 
@@ -109,7 +111,8 @@ pub(crate) enum Initial<'s> {
 #[derive(Debug)]
 pub(crate) enum Statement<'s> {
     Label(&'s str, u32),
-    /// Registers: the name or the prefix of `%r<100>`, how many of the latter, and their bits.
+    /// Registers: the name or the prefix of `%r<100>`, their number in the latter case, and their
+    /// width in bits.
     Registers {
         name: &'s str,
         count: Option<u32>,
@@ -118,17 +121,17 @@ pub(crate) enum Statement<'s> {
     },
     Variable(Variable<'s>),
     Block(Vec<Statement<'s>>),
-    /// `.loc`: the numbers of file and line.
+    /// `.loc`, with the numbers of the file and the line.
     SourceLine {
         file: u32,
         line: u32,
     },
-    /// `.branchtargets`, named by the label before it.
+    /// `.branchtargets`, named by the preceding label.
     Targets(Vec<&'s str>),
     Instruction(Instruction<'s>),
 }
 
-/// An instruction, with its modifiers in the order they are written.
+/// An instruction, with its modifiers in the order in which they are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Instruction<'s> {
     pub(crate) line: u32,
@@ -168,14 +171,15 @@ pub(crate) enum Operand<'s> {
     List(Vec<Operand<'s>>),
     /// `p|q`.
     Pair(&'s str, &'s str),
-    /// `[base+offset]`, or `[base, {coordinates}, more…]` of a tensor.
+    /// `[base+offset]`, or `[base, {coordinates}, more…]` for a tensor.
     Address { base: Box<Operand<'s>>, offset: i64, more: Vec<Operand<'s>> },
 }
 
 impl Function<'_> {
-    /// Registers of each thread at the start, where the kernel fixes them: by `.maxnreg`, or by the
-    /// block's extents and how many blocks a multiprocessor has to have room for. Without either
-    /// ptxas takes no notice of `setmaxnreg`. Source: ptxas 13.0, its messages C7506 to C7508.
+    /// Returns the registers of each thread at the start, if the kernel fixes them: by `.maxnreg`,
+    /// or by the shape of the block together with the number of blocks for which a multiprocessor
+    /// must have room. Without either, ptxas ignores `setmaxnreg`. Source: ptxas 13.0, its messages
+    /// C7506 to C7508.
     pub(crate) fn thread_registers(&self) -> Option<u32> {
         let by_blocks = || {
             let threads: u32 = self.required_threads?.iter().product();
@@ -187,7 +191,7 @@ impl Function<'_> {
 }
 
 impl Instruction<'_> {
-    /// The opcode with its modifiers, as in the text.
+    /// Returns the opcode with its modifiers, as in the text.
     pub(crate) fn full_name(&self) -> String {
         std::iter::once(self.opcode).chain(self.modifiers.iter().copied()).collect::<Vec<_>>().join(".")
     }

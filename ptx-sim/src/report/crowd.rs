@@ -1,22 +1,22 @@
-//! The threads that met a finding after the first one did.
+//! The threads that repeated a finding after the first one.
 
 use std::fmt;
 
 /// The most threads of a block.
 const THREADS: u32 = 1024;
-/// How many stretches of threads are named.
+/// The number of ranges of threads that are listed.
 const NAMED: usize = 4;
 
-/// Who met a finding after the first time: the threads by their numbers, and from which block to
-/// which.
+/// The threads that repeated a finding: their numbers within the block, and the range of their
+/// blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crowd {
     threads: [u64; (THREADS / 64) as usize],
-    /// The first and the last block, in the order in which x runs fastest.
+    /// The first and the last block, in the order in which x varies fastest.
     blocks: Option<([u32; 3], [u32; 3])>,
 }
 
-/// What blocks are ordered by.
+/// Returns the sort key of blocks.
 fn order([x, y, z]: [u32; 3]) -> [u32; 3] {
     [z, y, x]
 }
@@ -30,7 +30,7 @@ impl Crowd {
         self.add_blocks(block, block);
     }
 
-    /// Adds those of another one.
+    /// Adds the threads of another crowd.
     pub(super) fn join(&mut self, other: &Self) {
         for (word, other) in self.threads.iter_mut().zip(other.threads) {
             *word |= other;
@@ -51,7 +51,7 @@ impl Crowd {
         self.threads.get(thread as usize / 64).is_some_and(|word| word >> (thread % 64) & 1 == 1)
     }
 
-    /// The first and the last number of each stretch of threads.
+    /// Returns the ranges of threads, each as its first and last number.
     fn stretches(&self) -> Vec<(u32, u32)> {
         let mut stretches: Vec<(u32, u32)> = Vec::new();
         for thread in (0..THREADS).filter(|thread| self.holds(*thread)) {
@@ -64,7 +64,7 @@ impl Crowd {
     }
 }
 
-/// `, of threads 1 to 31 of block (4, 0, 0)`, or nothing if nobody is among them.
+/// Formats the crowd as `, of threads 1 to 31 of block (4, 0, 0)`; empty if there are no threads.
 impl fmt::Display for Crowd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stretches = self.stretches();

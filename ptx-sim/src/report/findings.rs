@@ -1,9 +1,9 @@
-//! The findings of a run: like with like, causes before what comes of them.
+//! The findings of a run, with duplicates merged, and causes before their consequences.
 
 use super::{Finding, Role, Sources};
 
-/// The kernel cannot go on, and the reason is among the findings: nothing but [`Findings::stop`]
-/// makes one. So a launch cannot end early and read as clean.
+/// Proof that the kernel cannot go on and that the reason is among the findings. Only
+/// [`Findings::stop`] creates one, so a launch cannot end early and look clean.
 ///
 /// ```compile_fail
 /// let stop = ptx_sim::report::Stop(());
@@ -12,27 +12,27 @@ use super::{Finding, Role, Sources};
 #[must_use = "what stops is told to whoever runs the kernel"]
 pub struct Stop(());
 
-/// All that is wrong: each rule once for a line of the source, and causes before what comes of
-/// them.
+/// All findings of a run. Each rule is reported once for a line of the source, and causes come
+/// before their consequences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Findings that differ from those kept, and are not.
+    /// The number of distinct findings that were not kept.
     left_out: u64,
 }
 
-/// How many findings are kept that differ. More say nothing new.
+/// The most distinct findings that are kept. More add no information.
 const KEPT: usize = 256;
 
 impl Findings {
-    /// Adds a finding, or counts it if there is one of the same rule at the same line.
+    /// Adds a finding, or counts it if there already is one for the same rule at the same line.
     pub fn add(&mut self, finding: Finding) {
         self.put(finding, KEPT);
     }
 
-    /// Adds the finding for which a kernel cannot go on.
+    /// Adds the finding that stops a kernel.
     pub fn stop(&mut self, finding: Finding) -> Stop {
-        // However many there are.
+        // This finding is always kept, however many there are.
         self.put(finding, usize::MAX);
         Stop(())
     }
@@ -49,7 +49,7 @@ impl Findings {
         }
     }
 
-    /// Adds those of another run.
+    /// Adds the findings of another run.
     pub fn extend(&mut self, other: Self) {
         self.left_out += other.left_out;
         for finding in other.list {
@@ -57,22 +57,23 @@ impl Findings {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many there are that differ.
+    /// Returns the number of distinct findings.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Each of them: causes before what comes of them, and otherwise in the order they were met.
+    /// Returns the findings: causes before their consequences, and otherwise in the order in which
+    /// they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
         self.list.iter()
     }
 
-    /// All of them as text, with the lines of PTX and Rust that `sources` has.
+    /// Formats all findings, with the lines of PTX and Rust that `sources` has.
     pub fn render(&self, sources: &Sources<'_>) -> String {
         let mut texts: Vec<_> = self.list.iter().map(|finding| finding.render(sources)).collect();
         if self.left_out > 0 {

@@ -1,12 +1,12 @@
-//! What to do about a finding, in the words of whoever wrote the kernel.
+//! Help for findings, in terms of the language in which the kernel is written.
 
-/// What to add or change.
+/// The suggested change for a finding.
 ///
-/// A help is written once for both kinds of sources.
-/// `[[bulk_commit_group()||cp.async.bulk.commit_group]]`, with the backticks of code around each
-/// side, is a word of the language and what it is in PTX. A kernel in Rust gets both, the second in
-/// parentheses; PTX that is not from Rust gets the second alone. Where a side is no code, each kind
-/// gets its own side, which may be empty.
+/// Each help is written once for both source languages.
+/// `[[bulk_commit_group()||cp.async.bulk.commit_group]]`, with code backticks around each side,
+/// pairs a term of the kernel language with its PTX. A Rust kernel shows both, the second in
+/// parentheses; PTX that does not come from Rust shows only the second. If a side is not code, each
+/// language shows its own side, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Help(String);
 
@@ -17,12 +17,12 @@ impl<S: Into<String>> From<S> for Help {
 }
 
 impl Help {
-    /// For a kernel in PTX.
+    /// Formats the help for a kernel in PTX.
     pub fn in_ptx(&self) -> String {
         self.with(|_, ptx| ptx.to_owned())
     }
 
-    /// For a kernel in the language, with the PTX beside it.
+    /// Formats the help for a kernel in the kernel language, with the PTX in parentheses.
     pub fn in_language(&self) -> String {
         self.with(|word, ptx| match word.starts_with('`') && ptx.starts_with('`') {
             true => format!("{word} ({ptx})"),
@@ -42,7 +42,7 @@ impl Help {
     }
 }
 
-/// What stands before the first pair of words, its two sides, and what comes after it.
+/// Splits a text into the part before the first pair, the two sides of the pair, and the rest.
 fn next_word(text: &str) -> Option<(&str, &str, &str, &str)> {
     let (before, pair) = text.split_once("[[")?;
     let (pair, after) = pair.split_once("]]")?;

@@ -1,4 +1,4 @@
-//! What a run found, and how it is shown.
+//! Findings, and their presentation.
 
 use std::fmt::{self, Write as _};
 
@@ -14,93 +14,97 @@ pub use crowd::Crowd;
 pub use findings::{Findings, Stop};
 pub use help::Help;
 
-/// The rule that a finding is about.
+/// The rule that a finding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// A read of what an asynchronous load brings, without a wait for it.
+    /// A read of the destination of an asynchronous load without a wait for the load.
     ReadBeforeWait,
-    /// A write to, or a new load into, what an asynchronous copy still reads or writes.
+    /// A write to, or a new load into, memory that an asynchronous copy still reads or writes.
     InFlight,
-    /// A load into what other threads may still read.
+    /// A load into memory that other threads may still read.
     RefillBeforeRelease,
-    /// What threads wrote and asynchronous accesses, ordered, but with no proxy fence between them.
+    /// A write by a thread and an asynchronous access after it, ordered but without a proxy fence
+    /// between them.
     MissingProxyFence,
-    /// A load into what threads have read, ordered, but with no proxy fence between them.
+    /// A load into memory that a thread has read, ordered but without a proxy fence between them.
     UnfencedRefill,
-    /// A register used that a multiplication of tensor cores still reads or writes.
+    /// A use of a register that `wgmma` still reads or writes.
     RegisterInFlight,
-    /// Registers used, and then by tensor cores, with no `wgmma.fence` between.
+    /// A use of a register, and then a `wgmma` with it, without a `wgmma.fence` between them.
     MissingRegisterFence,
     /// Warps of a warpgroup that do not issue the same multiplications.
     DivergentMultiplication,
-    /// An mbarrier used before its initialisation is visible to the user.
+    /// A use of an mbarrier whose initialisation is not visible there.
     BarrierNotVisible,
-    /// An mbarrier used where there is none, or initialised or counted wrongly.
+    /// A use of memory as an mbarrier where there is none, or one that is initialised or counted
+    /// wrongly.
     BarrierMisuse,
     /// An mbarrier that expects fewer or more bytes than are copied.
     TransactionBytes,
-    /// A wait for a phase of an mbarrier that nothing orders before the end of the next phase.
+    /// A wait for a phase of an mbarrier that is not ordered before the completion of the next
+    /// phase.
     Overrun,
-    /// Threads that wait for what never comes.
+    /// Threads that wait for an event that cannot happen.
     Deadlock,
-    /// Two accesses, one of them a write, that nothing orders.
+    /// Two unordered accesses, at least one of them a write.
     Race,
-    /// Two accesses that nothing orders because a scope does not include the other thread: both are
-    /// strong, or a release and its acquire would order them.
+    /// Two accesses that are unordered because a scope does not include the other thread: either
+    /// both are strong, or a release and its acquire would order them.
     ScopeTooNarrow,
-    /// Strong operations of threads and reductions of copies on the same memory, in no order.
+    /// Strong operations of threads and reductions of copies on the same memory, unordered.
     MixedProxies,
-    /// Threads of a warp or a block that do not come to the same barrier.
+    /// Threads of a warp or a block that do not arrive at the same barrier.
     DivergentBarrier,
-    /// A read of memory that nobody wrote.
+    /// A read of uninitialised memory.
     Uninitialised,
-    /// An access outside of what is there.
+    /// An access that is out of bounds.
     OutOfBounds,
-    /// An address that is not a multiple of what it has to be.
+    /// A misaligned address.
     Misaligned,
-    /// What the copy engine refuses.
+    /// A copy that the copy engine refuses.
     IllegalCopy,
-    /// A multiplication of which hardware makes something else than was meant.
+    /// A multiplication that hardware executes differently than intended.
     IllegalMultiplication,
     /// A multiplication that reads a tile with another swizzle than it was loaded with.
     SwizzleMismatch,
-    /// A multiplication that reads a tile in another order than it lies in.
+    /// A multiplication that reads a tile in another order than it was loaded in.
     LayoutMismatch,
-    /// A multiplication that nobody has waited for when its warp ends.
+    /// A multiplication that its warp did not wait for before exiting.
     UnwaitedMultiplication,
-    /// A copy that is still going on when its block ends.
+    /// A copy that is still in flight when its block ends.
     Leak,
     /// A block that has ended while others use its shared memory.
     BlockGone,
-    /// A shared mbarrier accessed as if it were data.
+    /// An mbarrier in shared memory that is accessed as data.
     OpaqueAccess,
-    /// The kernel's own doing: `trap`, a failed assertion.
+    /// A stop by the kernel itself: `trap`, a failed assertion.
     Trap,
-    /// Anything else that the executing side finds.
+    /// Any other error that the executing side finds.
     Execution,
     /// A cluster that has not ended within
     /// [`LaunchConfig::instruction_limit`](crate::LaunchConfig::instruction_limit).
     InstructionLimit,
-    /// A load or store of a box of which nothing is in the tensor: a note, which is not among the
-    /// findings but in [`Report::notes`](crate::Report::notes).
+    /// A load or store of a box that lies wholly outside the tensor. This is a note, listed in
+    /// [`Report::notes`](crate::Report::notes) rather than among the findings.
     BoxOutside,
-    /// What cannot happen has: a mistake of the simulator, not of the kernel.
+    /// A violated invariant: a bug of the simulator, not of the kernel.
     Internal,
 }
 
-/// What a finding is to the others of a launch, in the order in which they are shown.
+/// The role of a finding among those of a launch. Findings are shown in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
-    /// Makes the others doubtful.
+    /// Makes all other findings unreliable.
     Doubt,
-    /// A missing wait, for which accesses are in no order that a release or a barrier was to bring
-    /// about.
+    /// A missing wait. Later accesses are then unordered too, although a release or barrier was
+    /// meant to order them.
     Wait,
-    /// Another step that is missing or wrong.
+    /// Any other step that is missing or wrong.
     Cause,
-    /// Often what comes of one: of garbage that was read too early, of an index that is garbage.
+    /// Often a consequence of another finding, such as of data that was read too early and then
+    /// used as an index.
     Consequence,
-    /// How the run then ended.
+    /// The way the run ended.
     End,
 }
 
@@ -181,46 +185,46 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// A thread and where it was, in a finding.
+/// A thread in a finding, and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     /// Index of the thread's block in the grid.
     pub block: [u32; 3],
     /// The thread.
     pub who: ThreadId,
-    /// Where it was.
+    /// The instruction.
     pub site: Site,
-    /// What it did there: "reads", "wrote", "waits".
+    /// The thread's action there: "reads", "wrote", "waits".
     pub does: &'static str,
 }
 
-/// Something that is wrong with the kernel.
+/// An error in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub kind: FindingKind,
-    /// What was found, in a sentence or several lines.
+    /// A description, of one sentence or several lines.
     pub message: String,
-    /// Who was concerned: first who met it, then who it conflicts with. Of findings that are
-    /// counted as one, the parties of the first, and the others' places that are not among them.
+    /// The threads involved: first the one that caused the finding, then the one that it conflicts
+    /// with. For merged findings, these are the parties of the first one, and parties of the others
+    /// at further locations.
     pub parties: Vec<Party>,
-    /// What to add or change, where that is known.
+    /// The suggested change, if known.
     pub help: Option<Help>,
-    /// How often it was met.
+    /// The number of occurrences.
     pub times: u64,
-    /// Who met it after the first time.
+    /// The threads of all later occurrences.
     pub crowd: Crowd,
 }
 
 impl Finding {
-    /// A finding with a message and nothing else.
+    /// Creates a finding with a message and nothing else.
     pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
         let (parties, crowd) = (Vec::new(), Crowd::default());
         Self { kind, message: message.into(), parties, help: None, times: 1, crowd }
     }
 
-    /// What cannot happen has happened, whatever the kernel does: `invariant` says what was taken
-    /// to hold.
+    /// Creates the finding for a violated invariant, which no kernel should be able to cause.
     pub(crate) fn internal(invariant: &str) -> Self {
         let message = format!(
             "{invariant}, which the simulator takes to be impossible: what it says of this launch is not to be trusted"
@@ -230,22 +234,22 @@ impl Finding {
         )
     }
 
-    /// Adds a thread that is concerned.
+    /// Adds a thread that is involved.
     #[must_use]
     pub fn with(mut self, party: Party) -> Self {
         self.parties.push(party);
         self
     }
 
-    /// Adds what to do, in the form that [`Help`] describes.
+    /// Adds the suggested change, in the form that [`Help`] describes.
     #[must_use]
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Whether `other` is of the same rule, met at the same line of the source, or of the PTX where
-    /// that is not known. A race of two lines is one, whichever came first.
+    /// Returns whether `other` violates the same rule at the same line of the source, or of the PTX
+    /// if the source is unknown. A race between two lines counts as the same in either order.
     fn is_like(&self, other: &Self) -> bool {
         let at = |finding: &Self, party| {
             finding.parties.get(party).map(|party: &Party| SourceLine::of(party.site))
@@ -255,7 +259,7 @@ impl Finding {
             && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_turned())
     }
 
-    /// Counts `other`, which is like this one, with it.
+    /// Merges `other`, which is like this finding.
     fn absorb(&mut self, other: Self) {
         self.times += other.times;
         self.crowd.join(&other.crowd);
@@ -271,7 +275,8 @@ impl Finding {
         }
     }
 
-    /// The finding as text of several lines, with the lines of PTX and Rust that `sources` has.
+    /// Formats the finding as text of several lines, with the lines of PTX and Rust that `sources`
+    /// has.
     pub fn render(&self, sources: &Sources<'_>) -> String {
         let mut text = format!("{}: {}\n", self.kind, self.message);
         for party in self.parties.iter().take(SHOWN_PARTIES) {
@@ -293,15 +298,15 @@ impl Finding {
         text
     }
 
-    /// Whether it points to a line of Rust.
+    /// Returns whether the finding refers to a line of Rust.
     fn is_of_rust(&self, sources: &Sources<'_>) -> bool {
         let files = self.parties.iter().filter_map(|party| party.site.source);
         files.into_iter().any(|(file, _)| sources.file_name(file).ends_with(".rs"))
     }
 }
 
-/// What makes two sites one for a reader: the line of the source, or of the PTX where that has
-/// none.
+/// The line by which sites are identified for a reader: that of the source or, without one, of the
+/// PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SourceLine {
     Source(u32, u32),
@@ -314,11 +319,11 @@ impl SourceLine {
     }
 }
 
-/// How many threads of a finding are shown.
+/// The most threads of a finding that are shown.
 const SHOWN_PARTIES: usize = 16;
 
 fn append(text: &mut String, what: fmt::Arguments<'_>) {
-    // A `String` takes everything.
+    // Writing to a `String` cannot fail.
     let _ = text.write_fmt(what);
 }
 
@@ -350,29 +355,29 @@ impl Party {
     }
 }
 
-/// A number of things: `1 byte`, `2 bytes`.
+/// Formats a number of things: `1 byte`, `2 bytes`.
 pub(crate) fn counted(number: impl Into<u64>, thing: &str) -> String {
     let number = number.into();
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
-/// The texts that findings point into.
+/// The texts that findings refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Sources<'t> {
     /// The PTX.
     pub ptx: &'t str,
-    /// The files of `.file`: number, name, and text where it is known.
+    /// The files of `.file`: number, name, and text if available.
     pub files: Vec<(u32, String, Option<String>)>,
 }
 
-/// Line `line`, from 1, of a text.
+/// Returns line `line`, counted from 1, of a text.
 fn line_of(text: &str, line: u32) -> Option<&str> {
     text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
 }
 
 impl Sources<'_> {
-    /// A line of the PTX, from 1.
+    /// Returns a line of the PTX, counted from 1.
     pub fn ptx_line(&self, line: u32) -> Option<&str> {
         line_of(self.ptx, line)
     }
@@ -381,12 +386,12 @@ impl Sources<'_> {
         self.files.iter().find(|file| file.0 == number)
     }
 
-    /// The name that the PTX has for a source file, or its number.
+    /// Returns the name that the PTX gives to a source file, or else its number.
     pub fn file_name(&self, number: u32) -> String {
         self.file(number).map_or_else(|| format!("file {number}"), |file| file.1.clone())
     }
 
-    /// A line of a source file, from 1, where its text is known.
+    /// Returns a line of a source file, counted from 1, if its text is available.
     pub fn file_line(&self, number: u32, line: u32) -> Option<&str> {
         line_of(self.file(number)?.2.as_deref()?, line)
     }

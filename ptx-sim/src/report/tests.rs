@@ -14,7 +14,7 @@ fn race(reader: u32) -> Finding {
         .help("a barrier: [[`sync_threads()`||`bar.sync`]]")
 }
 
-/// As of the place that `site` is.
+/// Returns a finding at `site`.
 fn at(kind: FindingKind, site: Site) -> Finding {
     Finding::new(kind, "").with(Party { site, ..party(0, 1, "reads") })
 }
@@ -104,7 +104,7 @@ fn causes_come_before_what_comes_of_them() {
         findings.add(Finding::new(kind, ""));
     }
     assert_eq!(kinds(&findings), [ReadBeforeWait, Race, Uninitialised, Deadlock]);
-    // Those of other clusters too.
+    // This includes the findings of other clusters.
     let mut later = Findings::default();
     later.add(Finding::new(Internal, ""));
     later.add(Finding::new(ReadBeforeWait, ""));

@@ -1,12 +1,12 @@
-//! Im2col mode: which pixels of the tensor follow each other in a column.
+//! Im2col mode: the order of the tensor's pixels in a column.
 
 use super::{MAX_RANK, TensorMap};
 
-/// A dimension's part of a bounding box: its first and last index.
+/// The bounding box in one dimension: its first and last index.
 type Bounds = (i64, i64);
 
-/// The index after `count` steps from `from`, where what would leave the bounds starts again at
-/// their first, and how often that happened.
+/// Returns the index after `count` steps from `from`, and the number of times that it wrapped
+/// around. An index that would leave the bounds starts again at the first one.
 fn wrapped(from: i64, count: i64, step: i64, (first, last): Bounds) -> (i64, i64) {
     let left = (last - from).max(0) / step + 1;
     if count < left {
@@ -17,11 +17,11 @@ fn wrapped(from: i64, count: i64, step: i64, (first, last): Bounds) -> (i64, i64
     (first + rest % round * step, 1 + rest / round)
 }
 
-/// The indices of pixel `number` of the column that starts at `at`.
+/// Returns the indices of pixel `number` of the column that starts at `at`.
 ///
-/// The walk is in the bounding box, by the element strides, and goes from row to row, slice to
-/// slice and image to image. The filter's tap at `offsets` only moves what is read. Source: PTX
-/// ISA, "Im2col mode"; seen on an H200 with driver 580.
+/// The column advances within the bounding box by the element strides, from row to row, slice to
+/// slice and image to image. The filter tap at `offsets` only shifts the element that is read.
+/// Source: PTX ISA, "Im2col mode"; observed on an H200 with driver 580.
 pub(super) fn pixel(
     map: &TensorMap,
     lower: &[i32],

@@ -1,15 +1,15 @@
-//! What loads make of elements. No document says it: seen on an H200 with driver 580
-//! (`tests/probe`).
+//! The conversion of elements in loads. It is not documented, and was observed on an H200 with
+//! driver 580 (`tests/probe`).
 
 use super::{DataType, Fill, TensorMap};
 
-/// What a NaN becomes in a load that rounds to TF32.
+/// The result of a NaN in a load that rounds to TF32.
 const TF32_NAN: u32 = 0x7fff_e000;
-/// 16 bits of the NaN that stands for what is outside of the tensor.
+/// The 16-bit pattern of the NaN that fills elements outside the tensor.
 const OUTSIDE_NAN: [u8; 2] = 0x7ff7_u16.to_le_bytes();
 
-/// 16 bytes of what a load brings from outside of the tensor. NaN is the same 16 bits over and
-/// over, which is one in each type.
+/// Returns 16 bytes of the fill outside the tensor. The NaN fill repeats the same 16 bits, which
+/// are a NaN in every type.
 pub(crate) const fn fill_unit(map: &TensorMap) -> [u8; 16] {
     let [low, high] = OUTSIDE_NAN;
     match map.fill {
@@ -18,8 +18,8 @@ pub(crate) const fn fill_unit(map: &TensorMap) -> [u8; 16] {
     }
 }
 
-/// What a load makes of a number's bytes that are in the tensor: TF32 is rounded to the nearest of
-/// 10 bits of mantissa, to even where two are near.
+/// Converts the bytes of elements inside the tensor. TF32 is rounded to 10 bits of mantissa, to the
+/// nearest, ties to even.
 pub(crate) fn convert(element: DataType, bytes: &mut [u8]) {
     if !matches!(element, DataType::Tf32 | DataType::Tf32Ftz) {
         return;

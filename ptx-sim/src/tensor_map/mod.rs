@@ -1,8 +1,9 @@
-//! Tensor maps: the bytes of a descriptor, and which bytes of the tensor go where in a tile.
+//! Tensor maps: the bytes of a descriptor, and the correspondence between bytes of the tensor and
+//! of a tile.
 //!
-//! The parameters and their rules are [`tma_model`]'s. No document describes a descriptor's bits:
-//! `descriptor` has bits of our own, which hold all parameters, so that a kernel can copy them,
-//! change them and use them where they are.
+//! [`tma_model`] defines the parameters and their rules. The layout of a GPU's descriptor is not
+//! documented. `descriptor` uses a layout of its own that holds all parameters, so that kernels can
+//! copy, change and use descriptors in place.
 
 mod columns;
 mod descriptor;

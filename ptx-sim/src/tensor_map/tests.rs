@@ -1,4 +1,4 @@
-//! Maps against a plain reading of their parameters, and each rule in a flipped pair.
+//! Maps compared with a direct evaluation of their parameters, and each rule as a flipped pair.
 
 use super::*;
 
@@ -25,8 +25,8 @@ fn map(extents: &[u64], box_extents: &[u32], element: DataType, swizzle: Swizzle
     }
 }
 
-/// Shared offset and global address of each element of a box, in the tensor or not: counted up in
-/// the plainest way.
+/// Returns the shared offset and global address of each element of a box, inside the tensor or not,
+/// computed in the most direct way.
 fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
     let Mode::Tiled { box_extents } = &map.mode else { return Vec::new() };
     let rank = map.rank();
@@ -67,7 +67,7 @@ fn elements(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
     }
 }
 
-/// The same from the units of a walk.
+/// Returns the same from the units of a walk.
 fn walked(map: &TensorMap, at: [i32; 5]) -> Vec<(u32, Option<u64>)> {
     let walk = Walk::new(map, at, [0; 3]);
     let bytes = map.element.bytes();
@@ -222,7 +222,7 @@ fn loads_round_as_the_type_says() {
     }
 }
 
-/// A tensor of 2 images of 3×4 pixels with 8 channels of 2 bytes, in columns of 10 pixels.
+/// Returns a tensor of 2 images of 3×4 pixels with 8 channels of 2 bytes, in columns of 10 pixels.
 fn columns(lower: [i32; 2], upper: [i32; 2]) -> TensorMap {
     TensorMap {
         mode: Mode::Im2col { lower: lower.into(), upper: upper.into(), channels: 8, pixels: 10 },
@@ -230,7 +230,8 @@ fn columns(lower: [i32; 2], upper: [i32; 2]) -> TensorMap {
     }
 }
 
-/// Image, row and column of the pixels that a copy takes; none of those outside of the tensor.
+/// Returns the image, row and column of each pixel that a copy moves; `None` for those outside the
+/// tensor.
 fn pixels(map: &TensorMap, at: [i32; 5], offsets: [u16; 3]) -> Vec<Option<[u64; 3]>> {
     assert_eq!(map.check(), Ok(()));
     let walk = Walk::new(map, at, offsets);
@@ -261,8 +262,8 @@ fn columns_go_from_row_to_row_and_image_to_image() {
 
 #[test]
 fn a_filter_of_3_by_3_reads_what_a_convolution_does() {
-    // Padding 1, stride 1: the output has the tensor's extents, and output (h, w) of tap (r, s)
-    // reads (h + r - 1, w + s - 1).
+    // With padding 1 and stride 1, the output has the extents of the tensor, and output (h, w) of
+    // tap (r, s) reads (h + r - 1, w + s - 1).
     let map = columns([-1, -1], [-1, -1]);
     for (r, s) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2)] {
         let wanted: Vec<_> = (0..10_i64)
@@ -316,7 +317,7 @@ fn each_rule_of_columns_refuses_what_breaks_it() {
     refused(&flat, "a rank of 2; it is 3 to 5 in im2col mode");
 }
 
-/// 2 images of 3 slices of 4×5 pixels, with 32 bytes of channels a slice: NC/16HWC16.
+/// Returns 2 images of 3 slices of 4×5 pixels, with 32 bytes of channels per slice: NC/16HWC16.
 fn sliced() -> TensorMap {
     TensorMap {
         interleave: Interleave::B32,
@@ -350,7 +351,7 @@ fn a_tile_holds_what_its_swizzle_moves() {
             let map = TensorMap {
                 interleave: Interleave::B16,
                 swizzle,
-                // Pixels of 16 bytes, which no span pads; an odd number of rows of them.
+                // Pixels of 16 bytes, which no span pads, in an odd number of rows.
                 ..map(&[9, 5, 3, 2], &[columns, 3, 1, 1], DataType::U64, Swizzle::None)
             };
             let walk = Walk::new(&map, [0; 5], [0; 3]);

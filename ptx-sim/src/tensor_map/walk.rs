@@ -1,15 +1,15 @@
-//! The 16-byte units of a tile, each with its place in shared memory and in the tensor.
+//! The 16-byte units of a tile, each with its location in shared memory and in the tensor.
 
 use super::columns::pixel;
 use super::{MAX_RANK, Mode, TensorMap, UNIT};
 
-/// The elements that one copy moves: a map at coordinates.
+/// The elements that one copy moves: a map at given coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'m> {
     map: &'m TensorMap,
     at: [i32; MAX_RANK],
     offsets: [u16; 3],
-    /// Units of a row, and bytes from one row to the next in shared memory.
+    /// Units of a row, and the bytes between the starts of rows in shared memory.
     units_in_row: u32,
     row_pitch: u32,
 }
@@ -17,31 +17,32 @@ pub(crate) struct Walk<'m> {
 /// Up to 16 bytes of a row of the tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Where it is in shared memory.
+    /// The offset of the unit in shared memory.
     pub(crate) shared: u32,
-    /// Where its first byte is in global memory; none if all of it is outside of the tensor.
+    /// The address of the first byte in global memory; `None` if the whole unit is outside the
+    /// tensor.
     pub(crate) global: Option<u64>,
-    /// The bytes of it that are in the tensor: from here
+    /// The start of the range of bytes that lie in the tensor.
     pub(crate) from: u32,
-    /// to here, exclusive. What is not among them is filled by a load.
+    /// The end of that range, exclusive. A load fills all other bytes.
     pub(crate) to: u32,
 }
 
 impl<'m> Walk<'m> {
-    /// The elements of `map` from coordinates `at`; in im2col mode, seen through the filter's tap
-    /// at `offsets`.
+    /// Returns the elements of `map` from coordinates `at`. In im2col mode the filter tap at
+    /// `offsets` shifts them.
     pub(crate) fn new(map: &'m TensorMap, at: [i32; MAX_RANK], offsets: [u16; 3]) -> Self {
         let (units_in_row, row_pitch) = (map.units_in_row(), map.row_pitch());
         Self { map, at, offsets, units_in_row, row_pitch }
     }
 
-    /// Units of the tile.
+    /// Returns the number of units of the tile.
     pub(crate) fn units(&self) -> u32 {
         self.map.rows().saturating_mul(self.units_in_row)
     }
 
-    /// Whether nothing of it is in the tensor. Of a column in im2col mode, its pixels are not
-    /// asked: where a filter reads beyond the edge is what the mode is for.
+    /// Returns whether the copy lies wholly outside the tensor. For a column in im2col mode the
+    /// pixels do not count, because the mode exists for filters that read beyond the edge.
     pub(crate) fn is_outside(&self) -> bool {
         let is_out = |dimension: usize| {
             let index = i64::from(self.at[dimension]);
@@ -49,7 +50,7 @@ impl<'m> Walk<'m> {
             let (taken, step) = (i64::from(self.map.taken(dimension)), i64::from(self.map.step(dimension)));
             match &self.map.mode {
                 Mode::Tiled { .. } => {
-                    // How many of them come before the tensor's first.
+                    // The number of elements before the first one of the tensor.
                     let before = (-index.min(0) + step - 1) / step;
                     before >= taken || index + before * step >= extent
                 }
@@ -59,7 +60,7 @@ impl<'m> Walk<'m> {
         (0..self.map.rank()).any(is_out)
     }
 
-    /// Unit `number`, of a tile whose first byte is at shared offset `tile`.
+    /// Returns unit `number` of a tile whose first byte is at shared offset `tile`.
     pub(crate) fn unit(&self, number: u32, tile: u32) -> Unit {
         let (row, column) = (number / self.units_in_row, number % self.units_in_row);
         let shared = self.map.swizzle.permute(tile + row * self.row_pitch + column * UNIT);
@@ -74,7 +75,7 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// The indices of the first element of row `row` of the box.
+    /// Returns the indices of the first element of row `row` of the box.
     fn row(&self, mut row: u32) -> [i64; MAX_RANK] {
         let mut indices = self.at.map(i64::from);
         for (dimension, index) in indices.iter_mut().enumerate().take(self.map.rank()).skip(1) {
@@ -85,7 +86,7 @@ impl<'m> Walk<'m> {
         indices
     }
 
-    /// The address of the row of these indices; none if it is outside of the tensor.
+    /// Returns the address of the row with these indices; `None` if it is outside the tensor.
     fn address(&self, indices: &[i64; MAX_RANK]) -> Option<u64> {
         let dimensions = indices.iter().zip(&self.map.extents).skip(1).zip(&self.map.byte_strides);
         dimensions.into_iter().try_fold(self.map.address, |address, ((&index, &extent), &stride)| {
@@ -94,13 +95,13 @@ impl<'m> Walk<'m> {
         })
     }
 
-    /// Of the unit `column` of a row that starts at index `first` of dimension 0: the bytes that
-    /// are in the tensor, and the offset of its first byte in the tensor's row.
+    /// Returns, for the unit `column` of a row that starts at index `first` of dimension 0, the
+    /// range of bytes that lie in the tensor, and the offset of its first byte in the tensor's row.
     fn columns(&self, column: u32, first: i64) -> (u32, u32, i64) {
         let inner = i64::from(self.map.inner_bytes());
         let end = i64::try_from(self.map.extents[0]).unwrap_or(i64::MAX).saturating_mul(inner);
         let within = i64::from(column * UNIT);
-        // Only slices have steps between them, and they are whole units.
+        // Only slices have strides between them, and they are whole units.
         let skipped = within / inner * (i64::from(self.map.step(0)) - 1) * inner;
         let start = first * inner + within + skipped;
         let clip = |byte: i64| (byte - start).clamp(0, i64::from(UNIT)) as u32;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use ptx_sim::tensor_map::{DataType, Fill, Interleave, Mode, Swizzle, TensorMap};
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
-/// One warp transposes a tile of 32 × 32 floats, of which the columns lie in one bank each. The
-/// first row is not known to the compiler, which would otherwise write four columns at a time.
+/// One warp transposes a tile of 32 × 32 floats, each column of which lies in a single bank. The
+/// compiler does not know the first row; otherwise it would write four columns at a time.
 #[allow(dead_code, reason = "not every test runs it")]
 pub(crate) const NAIVE: &str = "\
 use tma_runtime::prelude::*;
@@ -46,27 +46,27 @@ pub fn naive(src: TensorMap<Tile<f32, Shape2<32, 32>>>, dst: TensorMap<Tile<f32,
 }
 ";
 
-/// The kernels of a source file, given from the repository's root: entry and PTX.
+/// Compiles the kernels of a source file, relative to the repository's root: entry and PTX.
 pub(crate) fn compile(path: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = fs::read_to_string(root.join(path)).expect("the source is there");
     compile_text(path, &source)
 }
 
-/// The kernels of a text, which is said to lie at `path`.
+/// Compiles the kernels of a text that purports to be the file `path`.
 pub(crate) fn compile_text(path: &str, source: &str) -> Vec<(String, String)> {
     let compiled = tma_codegen::compile(path, source, tma_codegen::Target::default()).expect("it compiles");
     compiled.kernels.into_iter().map(|ptx| (ptx.entry, ptx.text)).collect()
 }
 
-/// The one kernel of an example, loaded.
+/// Loads the only kernel of an example.
 #[allow(dead_code, reason = "not every test runs one")]
 pub(crate) fn example(name: &str) -> (String, Module) {
     let (entry, text) = compile(&format!("examples/src/bin/{name}.rs")).pop().expect("it has a kernel");
     (entry, Module::load(&text).expect("it loads"))
 }
 
-/// All Rust files under a folder of the repository.
+/// Returns all Rust files under a folder of the repository.
 #[allow(dead_code, reason = "not every test lists files")]
 pub(crate) fn sources(folder: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -98,7 +98,7 @@ pub(crate) struct Matrix {
 
 #[allow(dead_code, reason = "not every test has tensors")]
 impl Matrix {
-    /// A matrix with these bytes, or not initialised.
+    /// Creates a matrix with these bytes, or an uninitialised one.
     pub(crate) fn new(
         memory: &mut GlobalMemory,
         element: DataType,
@@ -113,7 +113,7 @@ impl Matrix {
         Matrix { address, rows, cols, element }
     }
 
-    /// Its map, with a box of rows and columns.
+    /// Returns a map of the matrix, with a box of rows and columns.
     pub(crate) fn map(&self, [rows, cols]: [u32; 2], swizzle: Swizzle) -> TensorMap {
         TensorMap {
             element: self.element,
@@ -135,7 +135,7 @@ impl Matrix {
     }
 }
 
-/// One block a tile, with all checks.
+/// Returns a launch with one block per tile, and all checks.
 #[allow(dead_code, reason = "not every test launches")]
 pub(crate) fn tiles(
     matrix: &Matrix,

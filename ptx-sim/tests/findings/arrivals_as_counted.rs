@@ -1,4 +1,4 @@
-// As many threads arrive at `empty` as it counts, which is then no part of the deadlock.
+// Exactly as many threads arrive at `empty` as it counts, so it is not part of the deadlock.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

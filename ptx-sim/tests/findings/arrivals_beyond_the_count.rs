@@ -1,5 +1,5 @@
-// More threads arrive at `empty` than it counts, while others wait for a barrier at which nobody
-// arrives.
+// More threads arrive at `empty` than it counts, while others wait for a barrier at which no
+// thread arrives.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

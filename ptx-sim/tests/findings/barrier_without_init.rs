@@ -1,4 +1,4 @@
-// Nobody has initialised the barrier that is waited for.
+// The threads wait for a barrier that was never initialised.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

@@ -1,4 +1,4 @@
-// The barrier counts two arrivals, and one comes.
+// The barrier counts two arrivals, but there is only one.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

@@ -1,4 +1,4 @@
-// Half of the block's threads come to a barrier that is for all of them.
+// Half of the block's threads arrive at a barrier of the whole block.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

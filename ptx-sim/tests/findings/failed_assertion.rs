@@ -1,4 +1,4 @@
-// An assertion does not hold.
+// An assertion fails.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// The index of the last thread is that of the neighbour's first element.
+// The index of the last thread is past the end, at the neighbour's first element.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32, unchecked)]

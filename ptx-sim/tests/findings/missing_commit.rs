@@ -1,4 +1,4 @@
-// The store is of no group, so that the wait for all groups does not wait for it.
+// The store is in no group, so the wait for all groups does not wait for it.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// No proxy fence lies between what threads write to a tile and the store of it.
+// There is no proxy fence between the threads' writes to a tile and the store of the tile.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// The load may come before the initialisation of its barrier: no fence makes that visible.
+// The load may precede the initialisation of its barrier, since no fence makes that visible.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

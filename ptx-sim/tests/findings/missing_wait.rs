@@ -1,4 +1,4 @@
-// Nobody waits for the load before the tile is read.
+// No thread waits for the load before the tile is read.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 128)]

@@ -1,4 +1,4 @@
-// Nothing keeps the second phase from being over before all threads have waited for the first.
+// The second phase may complete before all threads have waited for the first.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

@@ -1,4 +1,4 @@
-// No barrier lies between what a thread writes and its neighbour reads.
+// There is no barrier between a thread's write and its neighbour's read.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

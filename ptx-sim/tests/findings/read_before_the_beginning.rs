@@ -1,5 +1,5 @@
-// The neighbour to the left of the first thread is in another array. The same line accesses that
-// one too, but only writes to it.
+// The left neighbour of the first thread is in another array. The same line accesses that array
+// too, but only writes to it.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32, unchecked)]

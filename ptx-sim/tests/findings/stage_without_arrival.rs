@@ -1,4 +1,4 @@
-// Nobody arrives at the barrier of the second stage.
+// No thread arrives at the barrier of the second stage.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// Two of three barriers are initialised, and the third is waited for.
+// Two of three barriers are initialised, but the threads wait for the third.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

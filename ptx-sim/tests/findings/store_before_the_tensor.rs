@@ -1,4 +1,4 @@
-// The store begins before the tensor, which the copy engine refuses.
+// The store starts before the tensor, which the copy engine refuses.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// A row behind the tile is the array that comes after it.
+// The row after the last one of the tile belongs to the next array.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32, unchecked)]

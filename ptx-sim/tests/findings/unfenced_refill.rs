@@ -1,4 +1,4 @@
-// All threads have read the tile before the second load into it, but no proxy fence lies between.
+// All threads read the tile before the second load into it, but without a proxy fence between.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

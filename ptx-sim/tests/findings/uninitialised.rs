@@ -1,4 +1,4 @@
-// Nobody has written what is read.
+// The threads read memory that was never written.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

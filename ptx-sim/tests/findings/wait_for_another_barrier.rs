@@ -1,4 +1,4 @@
-// The wait is for a barrier that the load does not count for.
+// The threads wait for another barrier than the one that the load counts at.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

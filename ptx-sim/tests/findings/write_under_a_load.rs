@@ -1,4 +1,4 @@
-// Threads write to a tile that a load still fills.
+// Threads write to a tile while a load still fills it.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]

@@ -1,4 +1,4 @@
-// The barrier expects fewer bytes than the load brings.
+// The barrier expects fewer bytes than the load copies.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 64)]

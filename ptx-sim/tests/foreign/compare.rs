@@ -1,10 +1,10 @@
-//! Outputs of the simulator and of the GPU.
+//! Compares outputs of the simulator with those of the GPU.
 
 use half::{bf16, f16};
 
 use super::manifest::{Buffer, Compare, Type};
 
-/// The elements of a buffer of floating-point numbers.
+/// Returns the elements of a buffer of floating-point numbers.
 fn floats(ty: Type, bytes: &[u8]) -> Vec<f64> {
     let parts = bytes.chunks_exact(ty.element().bytes() as usize);
     let read = |part: &[u8]| match *part {
@@ -16,7 +16,7 @@ fn floats(ty: Type, bytes: &[u8]) -> Vec<f64> {
     parts.map(read).collect()
 }
 
-/// Says where `found` is not what the GPU gave, or not close enough to it.
+/// Reports where `found` differs from the GPU's output, or is not close enough to it.
 pub(crate) fn check(buffer: &Buffer, wanted: &[u8], found: &[u8]) -> Result<(), String> {
     let name = &buffer.name;
     match buffer.compare.as_ref() {
@@ -49,7 +49,7 @@ pub(crate) fn check(buffer: &Buffer, wanted: &[u8], found: &[u8]) -> Result<(), 
     }
 }
 
-/// A little-endian number's digits.
+/// Returns the hexadecimal digits of a little-endian number.
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
 }

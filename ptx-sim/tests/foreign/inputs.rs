@@ -1,14 +1,14 @@
-//! What buffers hold before a launch: as `generate.py` makes it.
+//! The contents of buffers before a launch, as `generate.py` creates them.
 
 use super::manifest::{Buffer, Fill, bytes_of};
 
-/// A word that looks random.
+/// Returns a pseudorandom word.
 fn mixed(i: u32) -> u32 {
     let x = (i ^ 0x9e37_79b9).wrapping_mul(0x85eb_ca6b);
     (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35) ^ (x >> 16)
 }
 
-/// The bytes of the buffer that is the `index`th of its case.
+/// Returns the bytes of the buffer with this index in its case.
 pub(crate) fn contents(index: usize, buffer: &Buffer) -> Vec<u8> {
     let word = |i: u32| mixed(i.wrapping_add((index as u32) << 20));
     match &buffer.fill {

@@ -1,4 +1,4 @@
-//! The cases of the corpus, as their JSON files have them: see `corpus/README.md`.
+//! The cases of the corpus, read from JSON files: see `corpus/README.md`.
 
 use half::{bf16, f16};
 use ptx_sim::tensor_map::DataType;
@@ -15,19 +15,19 @@ pub(crate) struct Case {
     pub(crate) block: Vec<u32>,
     #[serde(default)]
     pub(crate) cluster: Vec<u32>,
-    /// Blocks wait for each other.
+    /// Whether blocks wait for each other.
     #[serde(default)]
     pub(crate) cooperative: bool,
     #[serde(default)]
     pub(crate) shared: u32,
     #[serde(default)]
     pub(crate) prints: bool,
-    /// The kinds of what is wrong with the kernel, as the simulator names them.
+    /// The kinds of mistakes in the kernel, as the simulator names them.
     #[serde(default)]
     pub(crate) finds: Vec<String>,
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) args: Vec<Value>,
-    /// What Triton compiles the kernel for.
+    /// The signature and constants for which Triton compiles the kernel.
     #[serde(rename = "triton")]
     _triton: Option<serde_json::Value>,
 }
@@ -37,14 +37,14 @@ impl Case {
         self.name.as_deref().unwrap_or(&self.kernel)
     }
 
-    /// The place of the buffer with this name.
+    /// Returns the index of the buffer with this name.
     pub(crate) fn buffer(&self, name: &str) -> usize {
         let found = self.buffers.iter().position(|buffer| buffer.name == name);
         found.unwrap_or_else(|| panic!("{} has no buffer `{name}`", self.name()))
     }
 }
 
-/// Global memory.
+/// A buffer in global memory.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Buffer {
@@ -62,19 +62,19 @@ impl Buffer {
     }
 }
 
-/// What a buffer has before the launch; zeros if nothing is said.
+/// The contents of a buffer before the launch; zeros by default.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Fill {
     /// Arbitrary bits.
     Bits(Bits),
-    /// From, below, and the step between.
+    /// The first value, the exclusive end, and the step.
     Range([f64; 3]),
     /// Any of these, in hexadecimal digits.
     Picked(Vec<String>),
 }
 
-/// How it is compared with the GPU's.
+/// The comparison of a buffer with the GPU's.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Compare {
@@ -111,7 +111,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// As tensor maps name it.
+    /// Returns the type with which tensor maps name it.
     pub(crate) fn element(self) -> DataType {
         match self {
             Type::U8 => DataType::U8,
@@ -127,7 +127,7 @@ impl Type {
         }
     }
 
-    /// The number's little-endian bytes.
+    /// Returns the little-endian bytes of a number.
     pub(crate) fn number(self, value: f64) -> Vec<u8> {
         match self {
             Type::U8 => (value as u8).to_le_bytes().into(),
@@ -175,22 +175,22 @@ impl Scalar {
     }
 }
 
-/// The bytes that pairs of hexadecimal digits are.
+/// Decodes pairs of hexadecimal digits.
 pub(crate) fn bytes_of(digits: &str) -> Vec<u8> {
     let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
     (0..digits.len()).step_by(2).map(byte).collect()
 }
 
-/// A tensor map of a buffer. The outermost dimension is first.
+/// A tensor map of a buffer, outermost dimension first.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Map {
     pub(crate) map: String,
-    /// The elements' type where it is not the buffer's.
+    /// The type of the elements, if it differs from the buffer's.
     #[serde(default, rename = "as", deserialize_with = "element")]
     pub(crate) element: Option<DataType>,
     pub(crate) extents: Vec<u64>,
-    /// Elements from one index to the next; dense if nothing is said.
+    /// Elements from one index to the next; dense by default.
     #[serde(default)]
     pub(crate) strides: Vec<u64>,
     #[serde(rename = "box")]
@@ -213,7 +213,7 @@ fn element<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<DataType>, 
     }
 }
 
-/// Three extents: those that are not there are 1.
+/// Returns three extents. Missing ones are 1.
 pub(crate) fn extents(of: &[u32]) -> [u32; 3] {
     std::array::from_fn(|axis| of.get(axis).copied().unwrap_or(1))
 }

@@ -1,5 +1,5 @@
-//! PTX that nvcc and Triton wrote: under several seeds the simulator gives what an H200 gave, and
-//! finds nothing wrong.
+//! PTX from nvcc and Triton: under several seeds the simulator must reproduce the results of an
+//! H200, and find nothing wrong.
 
 mod compare;
 mod inputs;
@@ -19,13 +19,13 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
-/// What a case leaves: the bytes of the buffers that are compared, and what it printed.
+/// The result of a case: the bytes of the compared buffers, and the printed text.
 struct Outcome {
     buffers: Vec<Vec<u8>>,
     printed: String,
 }
 
-/// The argument that a parameter gets. `addresses` has those of the case's buffers.
+/// Returns the argument for a parameter. `addresses` are those of the case's buffers.
 fn argument(case: &Case, value: &Value, addresses: &[u64]) -> Arg {
     match value {
         Value::Buffer(name) => Arg::Address(addresses[case.buffer(name)]),
@@ -63,9 +63,9 @@ fn argument(case: &Case, value: &Value, addresses: &[u64]) -> Arg {
     }
 }
 
-/// Runs a case, and says what is wrong with its kernel or its launch.
+/// Runs a case. The error describes a mistake in the kernel or its launch.
 fn run(case: &Case, ptx: &str, seed: u64) -> Result<Outcome, String> {
-    // Variables keep their values from launch to launch: each run has a module of its own.
+    // Variables keep their values between launches, so each run has a module of its own.
     let module = Module::load(ptx).map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::default();
     let mut addresses = Vec::new();
@@ -102,7 +102,7 @@ fn run(case: &Case, ptx: &str, seed: u64) -> Result<Outcome, String> {
     Ok(Outcome { buffers: buffers.collect(), printed: report.printed })
 }
 
-/// Runs a case under a seed, and compares with the GPU.
+/// Runs a case under a seed, and compares the result with the GPU's.
 fn judge(case: &Case, ptx: &str, seed: u64, wanted: &[&[u8]], text: &str) -> Result<(), String> {
     let outcome = run(case, ptx, seed)?;
     let compared = case.buffers.iter().filter(|buffer| buffer.compare.is_some());
@@ -117,7 +117,7 @@ fn judge(case: &Case, ptx: &str, seed: u64, wanted: &[&[u8]], text: &str) -> Res
     }
 }
 
-/// All cases of a topic: a folder's name and a file's without its ending.
+/// Checks all cases of a topic: the name of a folder and of a file, without its extension.
 fn check(topic: &str) {
     let read = |ending: &str| fs::read(corpus().join(format!("{topic}.{ending}")));
     let text = |ending: &str| Some(String::from_utf8(read(ending).ok()?).expect("it is text"));

@@ -1,9 +1,10 @@
-//! Message passing, and chains of it.
+//! Message passing, and chains of messages.
 
 use super::{Place, THEN_X, run};
 use ptx_sim::FindingKind::{Race, ScopeTooNarrow};
 
-/// `%a` is what the reader sees of `y`, `%b` then of `x`.
+/// `%a` is the value of `y` that the reader sees, and `%b` the value of `x` that it sees
+/// afterwards.
 const STALE: &[&[u32]] = &[&[], &[1, 0]];
 
 fn passing(place: Place, write: &str, read: &str) -> super::Outcomes {
@@ -60,16 +61,16 @@ fn fences_order_relaxed_accesses() {
         passing(Place::Apart, &format!("{fence} {write}"), &format!("{read} {fence}"))
     };
     fenced("gpu").clean().never(STALE).sometimes(&[&[], &[1, 1]]);
-    // Both fences have to reach.
+    // Both fences must have a sufficient scope.
     fenced("cta").found(ScopeTooNarrow);
     let (wide, narrow) = ("fence.acq_rel.gpu;", "fence.acq_rel.cta;");
     passing(Place::Apart, &format!("{narrow} {write}"), &format!("{read} {wide}")).found(ScopeTooNarrow);
     passing(Place::Apart, &format!("{wide} {write}"), &format!("{read} {narrow}")).found(ScopeTooNarrow);
     passing(Place::Block, &format!("{narrow} {write}"), &format!("{read} {narrow}")).clean().never(STALE);
-    // No fence at the reader, and one behind the write of the flag.
+    // No fence in the reader, and a fence after the write of the flag.
     passing(Place::Apart, &format!("{wide} {write}"), read).found(Race);
     passing(Place::Apart, &format!("{write} {wide}"), &format!("{read} {wide}")).found(Race);
-    // A fence on one side, a release or an acquire on the other.
+    // A fence on one side, and a release or an acquire on the other.
     passing(Place::Apart, &format!("{wide} {write}"), "ld.acquire.gpu.global.u32 %a, [%y];")
         .clean()
         .never(STALE);
@@ -99,22 +100,22 @@ fn releases_are_handed_on() {
 #[test]
 fn atomic_operations_continue_a_release() {
     let reader = "ld.acquire.gpu.global.u32 %a, [%y]; mov.u32 %b, 9; setp.eq.u32 %p2, %a, 2; @%p2 ld.global.u32 %b, [%x];";
-    // The first adds 1, the second only to what the first has made.
+    // The first thread adds 1, and the second only continues from the first one's value.
     let writer = "st.global.u32 [%x], 1; st.release.gpu.global.u32 [%y], 1;";
     let chain = run(Place::Apart, &[writer, "atom.relaxed.gpu.global.cas.b32 %a, [%y], 1, 2;", reader]);
     chain.clean().never(&[&[], &[], &[2, 0]]).sometimes(&[&[], &[1], &[2, 1]]);
-    // A store does not.
+    // A store does not continue the release sequence.
     let store =
         "ld.relaxed.gpu.global.u32 %a, [%y]; setp.eq.u32 %p2, %a, 1; @%p2 st.relaxed.gpu.global.u32 [%y], 2;";
     run(Place::Apart, &[writer, store, reader]).found(Race);
 }
 
 /// "Memory Synchronization": an acquire synchronises with a release if each scope includes the
-/// other thread, whoever has continued the release in between.
+/// other thread, whichever thread has continued the release sequence in between.
 #[test]
 fn an_acquire_reaches_each_thread_that_has_released_for_itself() {
     let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";
-    // The second thread of a block releases to the same place, and then tells the first.
+    // The second thread of a block releases to the same place, and then notifies the first.
     let own = "continue: atom.release.gpu.global.cas.b32 %a, [%y], 1, 2; setp.ne.u32 %p2, %a, 1; @%p2 bra continue;\n\
                st.release.cta.global.u32 [%z], 1;";
     let reader = |scope: &str| {
@@ -126,14 +127,14 @@ fn an_acquire_reaches_each_thread_that_has_released_for_itself() {
     let outcomes = |scope: &str| run(Place::Pairs, &[writer, "", own, &reader(scope)]);
     outcomes("gpu").clean().never(&[&[], &[], &[], &[2, 0]]).sometimes(&[&[], &[], &[], &[2, 1]]);
     outcomes("cta").found(ScopeTooNarrow).always_found(ScopeTooNarrow);
-    // Within its block the narrow one is enough.
+    // Within the block the narrow scope suffices.
     let own = own.replace("continue:", "st.global.u32 [%x+4], 1; continue:");
     let reader = reader("cta").replace("[%x]", "[%x+4]");
     run(Place::Pairs, &["atom.release.gpu.global.add.u32 %a, [%y], 1;", "", &own, &reader]).clean();
 }
 
-/// "Release and Acquire Patterns": a thread's own release goes on with its later strong writes of
-/// the place, and another thread's does not.
+/// "Release and Acquire Patterns": later strong writes of the same thread to the same place
+/// continue its own release. They do not continue another thread's.
 #[test]
 fn a_store_hands_on_the_releases_of_its_own_thread_alone() {
     let writer = "st.global.u32 [%x], 1; atom.release.gpu.global.add.u32 %a, [%y], 1;";
@@ -196,8 +197,8 @@ fn the_last_block_sees_what_all_have_written() {
 
 #[test]
 fn a_fence_covers_what_its_thread_knows_at_the_fence() {
-    // Each writer has a fence of its own, and the thread that sets the flag learns of the write
-    // behind or before its fence.
+    // Each writer has a fence of its own. The thread that sets the flag learns of the write before
+    // or after its own fence.
     let writer = "st.global.u32 [%x], 1; fence.acq_rel.gpu; st.release.cta.global.u32 [%z], 1;";
     let learns = "ld.acquire.cta.global.u32 %a, [%z]; setp.ne.u32 %p2, %a, 1; @%p2 bra END;";
     let leader =

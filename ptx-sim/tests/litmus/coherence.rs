@@ -1,8 +1,8 @@
-//! Old values that strong loads may see, and those that they may not.
+//! Old values that strong loads may observe, and those that they must not.
 
 use super::{Place, run};
 
-/// Both threads write and then read what the other writes.
+/// Both threads write, and then read the location that the other one writes.
 fn store_buffering(write: &str, fence: &str, read: &str) -> super::Outcomes {
     let thread = |own: &str, other: &str| {
         format!("st.{write}.gpu.global.u32 [%{own}], 1; {fence} ld.{read}.gpu.global.u32 %a, [%{other}];")
@@ -30,7 +30,7 @@ fn a_place_never_goes_back() {
     let reads = "ld.relaxed.gpu.global.u32 %a, [%x]; ld.relaxed.gpu.global.u32 %b, [%x];";
     let outcomes = run(Place::Apart, &["st.relaxed.gpu.global.u32 [%x], 1;", reads]);
     outcomes.clean().never(&[&[], &[1, 0]]).sometimes(&[&[], &[0, 1]]);
-    // Nor for who comes after a reader.
+    // Nor does it for a thread that is ordered after a reader of the new value.
     let first = "ld.relaxed.gpu.global.u32 %a, [%x]; st.release.gpu.global.u32 [%y], 1;";
     let then = "ld.acquire.gpu.global.u32 %a, [%y]; ld.relaxed.gpu.global.u32 %b, [%x];";
     let outcomes = run(Place::Apart, &["st.relaxed.gpu.global.u32 [%x], 1;", first, then]);

@@ -1,5 +1,5 @@
 //! Litmus tests: small programs of a few threads, and the outcomes that the memory model allows,
-//! each under many seeds. Their names are those of the literature on memory models.
+//! each under many seeds. The names are those of the literature on memory models.
 
 use std::collections::BTreeSet;
 
@@ -11,39 +11,39 @@ mod overtaking;
 mod proxies;
 mod races;
 
-/// Seeds that each program runs under.
+/// The number of seeds for each program.
 const SEEDS: u64 = 200;
 
-/// Where the threads of a program are.
+/// The placement of a program's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In clusters of their own.
+    /// Each thread in a cluster of its own.
     Apart,
-    /// In blocks of one cluster.
+    /// Each thread in a block of its own, all in one cluster.
     Cluster,
-    /// In warps of one block.
+    /// Each thread in a warp of its own, all in one block.
     Block,
-    /// In clusters of a block each, of which each has two of them.
+    /// Pairs of threads in one block, each pair in a cluster of its own.
     Pairs,
 }
 
-/// What came of a program under all seeds.
+/// The outcomes of a program under all seeds.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     /// `%a`, `%b` and `%c` of each thread.
     seen: BTreeSet<Vec<[u32; 3]>>,
-    /// Under how many seeds there was each kind of finding.
+    /// The number of seeds under which each kind of finding was made.
     kinds: Vec<(FindingKind, u64)>,
     text: String,
 }
 
-/// Runs a program, of which each thread finds zeros at `%x`, `%y` and `%z`, 16 bytes of shared
-/// memory at `tile`, and an mbarrier at `bar` behind it.
+/// Runs a program. Each thread has zeros at `%x`, `%y` and `%z`, 16 bytes of shared memory at
+/// `tile`, and an mbarrier at `bar` after it.
 pub(crate) fn run(place: Place, threads: &[&str]) -> Outcomes {
     run_with(Checks::ALL, place, threads)
 }
 
-/// The same with other checks.
+/// Runs a program with other checks.
 pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcomes {
     let count = threads.len() as u32;
     let mut text = String::from(
@@ -111,25 +111,25 @@ impl Outcomes {
         self.seen.iter().any(|rows| rows.iter().zip(wanted).all(|(row, wanted)| fits(row, wanted)))
     }
 
-    /// No run ends so: the first registers of each thread.
+    /// Checks that no run ends with these values in the first registers of each thread.
     pub(crate) fn never(&self, outcome: &[&[u32]]) -> &Self {
         assert!(!self.has(outcome), "{outcome:?} is forbidden: {:?}", self.seen);
         self
     }
 
-    /// Some run ends so.
+    /// Checks that some run ends with these values.
     pub(crate) fn sometimes(&self, outcome: &[&[u32]]) -> &Self {
         assert!(self.has(outcome), "{outcome:?} is allowed: {:?}", self.seen);
         self
     }
 
-    /// Nothing is found under any seed.
+    /// Checks that nothing is found under any seed.
     pub(crate) fn clean(&self) -> &Self {
         assert!(self.kinds.is_empty(), "{:?}\n{}", self.kinds, self.text);
         self
     }
 
-    /// Only this is found, and under some seed.
+    /// Checks that this finding, and no other kind, is made under some seed.
     pub(crate) fn found(&self, kind: FindingKind) -> &Self {
         assert!(
             self.kinds.iter().any(|(found, _)| *found == kind),
@@ -141,7 +141,7 @@ impl Outcomes {
         self
     }
 
-    /// This is found, with whatever else, under every seed.
+    /// Checks that this finding is made under every seed, possibly among others.
     pub(crate) fn always_found(&self, kind: FindingKind) -> &Self {
         let times = self.kinds.iter().find(|(found, _)| *found == kind).map(|(_, times)| *times);
         assert_eq!(times, Some(SEEDS), "{kind:?}: {:?}\n{}", self.kinds, self.text);

@@ -1,27 +1,28 @@
-//! Copies that may overtake what threads did before them: reads of what they write, and writes.
+//! Copies that may overtake earlier accesses of threads: reads of the memory that they write, and
+//! writes.
 
 use super::proxies::{ADD, FENCE, STORE, store};
 use super::{Place, run, run_with};
 use ptx_sim::FindingKind::MissingProxyFence;
 use ptx_sim::{Checks, GlobalOrder};
 
-/// The block's meeting with the other one of its cluster.
+/// Synchronises with the other block of the cluster.
 const MEET: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
 
-/// A read, something, and a copy that replaces what was read.
+/// Returns a read, `between`, and a copy that replaces the value that was read.
 fn replaced(between: &str) -> String {
     format!("ld.global.u32 %a, [%x];\n{between}\n{}", store(STORE))
 }
 
 #[test]
 fn a_copy_may_overtake_a_read() {
-    // `store` has a fence of shared memory, which is another one.
+    // `store` includes a fence of shared memory, which does not suffice.
     run(Place::Apart, &[&replaced("")]).always_found(MissingProxyFence).sometimes(&[&[0]]);
     run(Place::Apart, &[&replaced("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
     run(Place::Apart, &[&replaced("").replace(STORE, ADD)]).always_found(MissingProxyFence);
     run(Place::Apart, &[&replaced(FENCE)]).clean();
     run(Place::Apart, &[&replaced("fence.proxy.async;")]).clean();
-    // So it is where order in global memory is not looked for.
+    // The same holds if order in global memory is not checked.
     let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
     run_with(checks, Place::Apart, &[&replaced("")]).always_found(MissingProxyFence);
     run_with(checks, Place::Apart, &[&replaced(FENCE)]).clean();
@@ -34,7 +35,7 @@ fn a_barrier_does_not_keep_a_copy_behind_a_read() {
     run(Place::Cluster, &[&read(""), &copy("")]).always_found(MissingProxyFence);
     run(Place::Cluster, &[&read(FENCE), &copy("")]).clean();
     run(Place::Cluster, &[&read(""), &copy(FENCE)]).clean();
-    // A later read of another thread, which is over, hides nothing.
+    // A later read by another thread that has completed does not hide this one.
     let used = format!("ld.global.u32 %a, [%x]; st.shared.u32 [tile], %a;\n{}", store(STORE));
     run(Place::Cluster, &[&read(""), &format!("{MEET} {used}")]).always_found(MissingProxyFence);
 }
@@ -57,7 +58,7 @@ fn what_was_used_was_read() {
         let copy = format!("{MEET} {}", store(STORE));
         let reader = format!("ld.global.u32 %a, [%x];\n{used} {MEET}");
         run(Place::Cluster, &[&reader, &copy]).clean();
-        // The copy does not come after the use.
+        // Here the copy is not ordered after the use.
         let late = format!("ld.global.u32 %a, [%x];\n{MEET} {used}");
         run(Place::Cluster, &[&late, &copy]).always_found(MissingProxyFence);
     }
@@ -71,7 +72,7 @@ fn what_can_be_put_off_is_no_use() {
         "setp.ne.u32 %p2, %a, 0; @%p2 mov.u32 %a, 3;",
         // Another value.
         "ld.global.u32 %b, [%y];\nst.shared.u32 [tile], %b;",
-        // Guarded.
+        // A use under a guard.
         "setp.ne.u32 %p2, %r1, 0; @%p2 st.shared.u32 [tile], %a;",
     ];
     for other in others {
@@ -122,7 +123,7 @@ fn a_copy_in_the_generic_proxy_that_is_complete_has_read() {
     run(Place::Apart, &[&right]).clean();
 }
 
-/// A copy that replaces what a thread wrote may come before the write.
+/// A copy that replaces a value that a thread wrote may overtake the write.
 #[test]
 fn a_copy_may_come_before_a_write() {
     let write = |fence: &str| format!("st.global.u32 [%x], 7; {fence}\n{}", store(STORE));

@@ -1,4 +1,4 @@
-//! Copies in the async proxy, and what threads wrote before them.
+//! Copies in the asynchronous proxy, and earlier writes by threads.
 
 use super::{Place, run, run_with};
 use ptx_sim::FindingKind::{MissingProxyFence, MixedProxies, Race};
@@ -16,7 +16,7 @@ fn load(before: &str) -> String {
     )
 }
 
-/// Stores 16 bytes to `x` by a copy with this instruction.
+/// Stores 16 bytes to `x` with this copy instruction.
 pub(super) fn store(copy: &str) -> String {
     format!(
         "mov.u32 %r3, 1; st.shared.v4.u32 [tile], {{%r3, %r3, %r3, %r3}}; fence.proxy.async.shared::cta;\n\
@@ -31,11 +31,11 @@ pub(super) const ADD: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group
 fn a_copy_of_what_its_thread_wrote_needs_a_fence() {
     run(Place::Apart, &[&load(&format!("st.global.u32 [%x], 7; {FENCE}"))]).clean().never(&[&[0, 0]]);
     run(Place::Apart, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
-    // A fence of shared memory is another one; one of all memory is enough.
+    // A fence of shared memory does not suffice. One of all memory does.
     run(Place::Apart, &[&load("st.global.u32 [%x], 7; fence.proxy.async.shared::cta;")])
         .found(MissingProxyFence);
     run(Place::Apart, &[&load("st.global.u32 [%x], 7; fence.proxy.async;")]).clean();
-    // So it is where order in global memory is not looked for, which is all that is found then.
+    // The same is found if order in global memory is not checked, and nothing else is.
     let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
     run_with(checks, Place::Apart, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
     let race = ["st.global.u32 [%x], 1;", &load("")];
@@ -55,7 +55,7 @@ fn a_copy_of_what_another_cluster_wrote_needs_a_fence_behind_the_acquire() {
     both("", "", FENCE).clean().never(&[&[], &[1, 0]]).sometimes(&[&[], &[1, 7]]);
     both("", "", "").found(MissingProxyFence);
     both("", FENCE, "").found(MissingProxyFence);
-    // Only at the writer: the PTX ISA does not say.
+    // A fence in the writer only: the PTX ISA does not decide this.
     both(FENCE, "", "").clean();
 }
 

@@ -1,4 +1,4 @@
-//! Races of clusters that nothing orders, and scopes of atomic operations.
+//! Races between unordered clusters, and scopes of atomic operations.
 
 use super::{Place, run};
 use ptx_sim::FindingKind::{Race, ScopeTooNarrow};
@@ -8,7 +8,7 @@ fn plain_writes_of_different_values_race() {
     for place in [Place::Apart, Place::Cluster, Place::Block] {
         run(place, &["st.global.u32 [%x], 1;", "st.global.u32 [%x], 2;"]).always_found(Race);
         run(place, &["st.global.u32 [%x], 1;", "ld.global.u32 %a, [%x];"]).always_found(Race);
-        // Also in a kernel with strong accesses elsewhere.
+        // The same holds in a kernel with strong accesses elsewhere.
         let strong = "red.global.add.u32 [%z], 1;";
         let second = format!("st.global.u32 [%x], 2; {strong}");
         run(place, &["st.global.u32 [%x], 1;", &second]).always_found(Race);
@@ -44,7 +44,7 @@ fn atomic_operations_of_a_block_count_within_it() {
     run(Place::Apart, &[&add("gpu"), "st.global.u32 [%x], 5;"]).always_found(Race);
 }
 
-/// Behind the last store there may be one that a narrow scope leaves out.
+/// Before the last store there may be one that a narrow scope excludes.
 #[test]
 fn a_narrow_scope_leaves_out_whoever_has_stored_before() {
     let own = "continue: atom.relaxed.gpu.global.cas.b32 %a, [%y], 1, 2; setp.ne.u32 %p2, %a, 1; @%p2 bra continue;\n\
@@ -72,7 +72,7 @@ fn strong_accesses_of_two_sizes_race() {
             run(place, &[store, other]).found(Race).always_found(Race);
         }
         run(place, &[store, "ld.relaxed.gpu.global.u64 %d3, [%x];"]).clean();
-        // In order they are no race.
+        // If they are ordered, there is no race.
         let first = format!("{store} st.release.gpu.global.u32 [%y], 1;");
         let second = "wait: ld.acquire.gpu.global.u32 %b, [%y]; setp.eq.u32 %p2, %b, 0; @%p2 bra wait;\n\
                       ld.relaxed.gpu.global.u32 %a, [%x]; atom.relaxed.gpu.global.add.u32 %c, [%x], 1;";
@@ -80,7 +80,7 @@ fn strong_accesses_of_two_sizes_race() {
     }
 }
 
-/// "Vector Data-types" and "Packed Data-types": as many scalars as there are elements.
+/// "Vector Data-types" and "Packed Data-types": an access is as many scalars as it has elements.
 #[test]
 fn elements_of_strong_vectors_have_sizes_of_their_own() {
     let store = "mov.u32 %r3, 1; st.relaxed.gpu.global.v2.u32 [%x], {%r3, %r3};";
@@ -112,8 +112,8 @@ fn so_do_they_in_shared_memory() {
     run(Place::Block, &[&first, second]).clean().sometimes(&[&[], &[10]]);
 }
 
-/// PTX ISA, "Causality Order": a write that a read observes comes before what follows the read, as
-/// far as accesses to the same address are concerned.
+/// PTX ISA, "Causality Order": for accesses to the same address, a write that a read observes
+/// precedes everything after the read.
 #[test]
 fn a_thread_may_write_weakly_what_it_has_read_strongly() {
     let reset = |order: &str, scope: &str| {
@@ -129,16 +129,17 @@ fn a_thread_may_write_weakly_what_it_has_read_strongly() {
             run(Place::Block, &[&set, &reset(order, "gpu")]).clean();
         }
     }
-    // Not where the scope of the read leaves out who wrote, nor what it wrote elsewhere.
+    // This does not hold if the scope of the read excludes the writer, nor for the writer's writes
+    // to other addresses.
     run(Place::Apart, &["st.relaxed.gpu.global.u32 [%x], 1;", &reset("relaxed", "cta")]).always_found(Race);
     let then = "ld.relaxed.gpu.global.u32 %a, [%x]; setp.eq.u32 %p2, %a, 1; @%p2 ld.global.u32 %b, [%y];";
     run(Place::Apart, &["st.global.u32 [%y], 1; st.relaxed.gpu.global.u32 [%x], 1;", then]).found(Race);
 }
 
-/// A vector consists of scalars (PTX ISA, "Vector Data-types"), each with a write of its own.
+/// A vector consists of scalars (PTX ISA, "Vector Data-types"), each written separately.
 #[test]
 fn a_thread_may_write_a_vector_whose_elements_it_has_read() {
-    // A release between the two makes them different steps of their thread.
+    // A release between the two writes makes them different steps of their thread.
     let set = "st.relaxed.gpu.global.u32 [%x], 1; st.release.gpu.global.u32 [%z], 1; st.relaxed.gpu.global.u32 [%x+4], 1;";
     let wait = |at: &str, name: &str| {
         format!("{name}: ld.relaxed.gpu.global.u32 %a, [{at}]; setp.ne.u32 %p2, %a, 1; @%p2 bra {name};")
@@ -153,7 +154,7 @@ fn a_thread_may_write_a_vector_whose_elements_it_has_read() {
 
 #[test]
 fn so_may_a_thread_in_shared_memory() {
-    // The first thread writes a zero, and says so.
+    // The first thread writes a zero, and then signals that.
     let set =
         "st.shared.u32 [tile], 0; st.release.cta.global.u32 [%y], 1; st.relaxed.cta.shared.u32 [tile], 1;";
     let begin = "begin: ld.acquire.cta.global.u32 %b, [%y]; setp.eq.u32 %p2, %b, 0; @%p2 bra begin;";

@@ -1,32 +1,33 @@
-//! Small kernels in PTX as flipped pairs: as they should be, with nothing to be found under any
-//! seed, and with one step left out or changed, which has to be found under every seed.
+//! Small kernels in PTX as flipped pairs: a correct one in which nothing may be found under any
+//! seed, and one with a step left out or changed, in which the mistake must be found under every
+//! seed.
 
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Words of the input, word `i` of which is [`input`]`(i)`.
+/// Words of the input. Word `i` is [`input`]`(i)`.
 const WORDS: u32 = 1024;
 
-/// Word `i` of the input.
+/// Returns word `i` of the input.
 pub(crate) fn input(i: u32) -> u32 {
     i.wrapping_mul(2_654_435_761) ^ 0x5bd1_e995
 }
 
-/// A kernel whose threads each give one word, `%r9`.
+/// A kernel whose threads each output one word, `%r9`.
 ///
-/// The body finds in `%r1` the thread's number in its block, in `%r2` the block's rank in the
-/// cluster, in `%d1` where its word goes, in `%d2` the input, and 4096 bytes of shared memory at
-/// `dyn`, aligned to 128.
+/// The body has in `%r1` the thread's number in its block, in `%r2` the block's rank in the
+/// cluster, in `%d1` the address of the thread's output word, in `%d2` the input, and at `dyn` 4096
+/// bytes of shared memory, aligned to 128.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel<'k> {
-    /// `[[a]]` is left out, and `[[a||b]]` is `b`, in the one that is wrong.
+    /// In the wrong kernel `[[a]]` is left out and `[[a||b]]` becomes `b`; the right one has `a`.
     pub(crate) body: &'k str,
     /// Threads of a block.
     pub(crate) threads: u32,
-    /// Blocks, which are one cluster.
+    /// Blocks, which form one cluster.
     pub(crate) blocks: u32,
 }
 
-/// The body as it should be, or the wrong one.
+/// Returns the right or the wrong body.
 fn variant(body: &str, right: bool) -> String {
     let mut text = String::new();
     for (index, part) in body.split("[[").enumerate() {
@@ -43,7 +44,7 @@ fn variant(body: &str, right: bool) -> String {
 }
 
 impl Kernel<'_> {
-    /// The module's text.
+    /// Returns the text of the module.
     pub(crate) fn text(&self, right: bool) -> String {
         format!(
             ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 dyn[];\n\
@@ -57,7 +58,7 @@ impl Kernel<'_> {
         )
     }
 
-    /// Runs it, and gives what all threads have given.
+    /// Runs the kernel, and returns the words of all threads.
     pub(crate) fn run(&self, right: bool, seed: u64) -> (Report, Module, Vec<u32>) {
         let text = self.text(right);
         let module = Module::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -85,7 +86,8 @@ impl Kernel<'_> {
         (report, module, words.collect())
     }
 
-    /// The right one gives `wanted` (by block and thread) and nothing to be found, under 24 seeds.
+    /// Checks that the right kernel outputs `wanted` (by block and thread), with no findings, under
+    /// 24 seeds.
     pub(crate) fn gives(&self, wanted: impl Fn(u32, u32) -> u32) {
         let wanted: Vec<u32> = (0..self.blocks)
             .flat_map(|block| (0..self.threads).map(move |thread| (block, thread)))
@@ -99,12 +101,13 @@ impl Kernel<'_> {
         }
     }
 
-    /// The wrong one has a finding of `kind` under each of 16 seeds; gives the last report as text.
+    /// Checks that the wrong kernel has a finding of `kind` under each of 16 seeds, and returns the
+    /// last report as text.
     pub(crate) fn lacks(&self, kind: FindingKind) -> String {
         self.lacks_one_of(&[kind])
     }
 
-    /// The same, where chance decides which of several it is.
+    /// Checks likewise for a finding of any of `kinds`, if chance decides which one it is.
     pub(crate) fn lacks_one_of(&self, kinds: &[FindingKind]) -> String {
         let mut text = String::new();
         for seed in 0..16 {
@@ -117,18 +120,18 @@ impl Kernel<'_> {
     }
 }
 
-/// A kernel of one block.
+/// Returns a kernel of one block.
 pub(crate) fn block(threads: u32, body: &str) -> Kernel<'_> {
     Kernel { body, threads, blocks: 1 }
 }
 
-/// A kernel of one cluster.
+/// Returns a kernel of one cluster.
 #[allow(dead_code, reason = "not every test has clusters")]
 pub(crate) fn cluster(blocks: u32, threads: u32, body: &str) -> Kernel<'_> {
     Kernel { body, threads, blocks }
 }
 
-/// What ptxas says of the body, where `TMA_PTXAS` names one.
+/// Returns whether ptxas accepts the body, if `TMA_PTXAS` names one.
 fn judged(body: &str) -> Option<bool> {
     let ptxas = std::env::var_os("TMA_PTXAS")?;
     static CASES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -141,7 +144,8 @@ fn judged(body: &str) -> Option<bool> {
     Some(command.expect("TMA_PTXAS can be run").status.success())
 }
 
-/// Each body is refused, with its line and with words that say why, and by ptxas too.
+/// Checks that each body is refused with its line and with words that say why, and that ptxas
+/// refuses it too.
 #[allow(dead_code, reason = "not every test refuses something")]
 pub(crate) fn refused(cases: &[(&str, &str)]) {
     for (body, wanted) in cases {
@@ -153,7 +157,7 @@ pub(crate) fn refused(cases: &[(&str, &str)]) {
     }
 }
 
-/// Each body loads, and ptxas takes it.
+/// Checks that each body loads, and that ptxas accepts it.
 #[allow(dead_code, reason = "not every test has forms that only load")]
 pub(crate) fn accepted(bodies: &[&str]) {
     for body in bodies {

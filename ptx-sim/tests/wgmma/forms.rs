@@ -1,4 +1,4 @@
-//! Which instructions there are.
+//! The instruction forms that exist.
 
 use crate::pairs::{accepted, block, refused};
 use ptx_sim::Module;
@@ -25,7 +25,7 @@ fn forms_that_are_not_there_are_refused() {
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, {{%r4, %r5}}, %d5, 1, 1, 1, 0;"), "4 registers of A"),
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 2, 0, 0;"), "`imm-scale` is 1 or -1"),
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 1, 0, 2;"), "`imm-trans` is 0 or 1"),
-        // A in registers has nothing to transpose, and 8 bits have none either.
+        // A in registers cannot be transposed, and neither can 8-bit types.
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, {{%r4, %r5, %r6, %r7}}, %d5, 1, 1, 1, 0, 0;"), "operands"),
         (format!("{mma}.m64n8k32.f32.e4m3.e4m3 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"), "operands"),
         (format!("{mma}.m64n8k32.s32.s8.s8 {{%r4, %r5, %r6, %r7}}, %d4, %d5, 1, 1, 1;"), "operands"),
@@ -82,7 +82,7 @@ fn forms_that_are_there_load() {
     accepted(&cases.each_ref().map(String::as_str));
 }
 
-/// ptxas takes one register for two elements of D, whatever that means; it is an error here.
+/// ptxas accepts one register for two elements of D, with unclear semantics. Here it is an error.
 #[test]
 fn each_register_of_d_is_there_once() {
     let body =

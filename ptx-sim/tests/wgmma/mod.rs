@@ -1,4 +1,4 @@
-//! `wgmma`: what multiplications give, and what is found where a step of theirs is left out.
+//! `wgmma`: the results of multiplications, and the findings when one of their steps is left out.
 
 mod forms;
 mod products;

@@ -1,4 +1,4 @@
-//! Products of every type, width, layout and swizzle, against plain sums.
+//! Matrix products of every type, width, layout and swizzle, compared with plain sums.
 
 use half::{bf16, f16};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
@@ -10,7 +10,7 @@ use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, Place, ROWS
 #[derive(Clone, Copy, Debug)]
 struct Case {
     form: Form,
-    /// Of A, or none where it is in registers; and of B.
+    /// The layout of A, or `None` if A is in registers, and the layout of B.
     left: Option<(Swizzle, Major)>,
     right: (Swizzle, Major),
     negates: [bool; 2],
@@ -20,7 +20,7 @@ struct Case {
 
 const THREADS: u32 = 128;
 
-/// A small number of each type, which all sums of products hold exactly; and its bits.
+/// Returns a small number of each type, for which all dot products are exact, and its bits.
 fn element(operand: Operand, draw: u32) -> (i64, u32) {
     let small = i64::from(draw % 5) - 2;
     match operand {
@@ -35,7 +35,7 @@ fn element(operand: Operand, draw: u32) -> (i64, u32) {
     }
 }
 
-/// Numbers of 24 bits, one after the other.
+/// Pseudorandom 24-bit numbers.
 struct Draws(u64);
 
 impl Draws {
@@ -45,7 +45,7 @@ impl Draws {
     }
 }
 
-/// An operand: its values by row of A (or column of B) and k, and its bits.
+/// An operand: its values and its bits, by row of A (or column of B) and k.
 struct Matrix {
     values: Vec<Vec<i64>>,
     bits: Vec<Vec<u32>>,
@@ -57,7 +57,7 @@ fn matrix(operand: Operand, extent: u32, k: u32, draws: &mut Draws) -> Matrix {
     Matrix { values, bits }
 }
 
-/// The tile of an operand, with as many elements as one instruction takes.
+/// Returns the tile of an operand, with as many elements as one instruction takes.
 fn tile(element: Operand, extent: u32, k: u32, (swizzle, major): (Swizzle, Major)) -> OperandTile {
     let extents = match major {
         Major::K => [extent, k],
@@ -66,7 +66,7 @@ fn tile(element: Operand, extent: u32, k: u32, (swizzle, major): (Swizzle, Major
     OperandTile { element, extents, swizzle, major }
 }
 
-/// Puts the elements of a tile into an image of shared memory.
+/// Writes the elements of a tile into an image of shared memory.
 fn put(image: &mut [u8], start: u32, tile: OperandTile, matrix: &Matrix) {
     let bits = tile.element.bits();
     for (i, line) in (0..).zip(&matrix.bits) {
@@ -91,7 +91,8 @@ impl Case {
         format!("wgmma.mma_async.sync.aligned.{}{end}", self.form)
     }
 
-    /// A kernel that fills shared memory with an image, multiplies and writes all registers of D.
+    /// Returns a kernel that fills shared memory with an image, multiplies, and writes all
+    /// registers of D.
     fn text(&self, bytes: u32, descriptors: [u64; 2]) -> String {
         let registers = self.form.accumulator_registers();
         let d = (0..registers).map(|reg| format!("%c{reg}")).collect::<Vec<_>>().join(", ");
@@ -134,7 +135,7 @@ impl Case {
         )
     }
 
-    /// Runs it under some seeds, and compares each element of D.
+    /// Runs the case under some seeds, and compares each element of D.
     fn check(&self) {
         self.check_under(2);
     }
@@ -238,7 +239,7 @@ fn case(d: Accumulated, a: Operand, b: Operand, n: u32) -> Case {
     }
 }
 
-/// Every pair of types with a D.
+/// Returns every pair of types, with each type of D.
 fn types() -> Vec<(Accumulated, Operand, Operand)> {
     let mut all = Vec::new();
     for a in Operand::ALL {

@@ -1,8 +1,9 @@
-//! `setmaxnreg`: registers that one warpgroup gives back and another one asks for.
+//! `setmaxnreg`: registers that one warpgroup releases and another one requests.
 
 use ptx_sim::{Checks, FindingKind, GlobalMemory, LaunchConfig, Module, Report, launch};
 
-/// Two warpgroups: what each of them runs. `directive` says how many registers they start with.
+/// Runs a kernel of two warpgroups, each with a body of its own. `directive` states the number of
+/// registers at the start.
 fn run(directive: &str, [first, second]: [&str; 2], seed: u64) -> (Report, String) {
     let text = format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{directive}\n{{\n\
@@ -54,7 +55,8 @@ fn what_one_warpgroup_gives_back_another_one_has() {
         assert!(text.contains("for 232 registers each, of which the block has 0 to give"), "{text}");
         lacks(known, [DEC, "setmaxnreg.inc.sync.aligned.u32 240;"], FindingKind::Deadlock);
     }
-    // 65536 / 256 registers for each thread, or as many as there may be: nothing is given.
+    // 65536 / 256 registers for each thread, which is more than a thread may have: none need to be
+    // released.
     gives(".reqntid 256\n.minnctapersm 1", ["", "setmaxnreg.inc.sync.aligned.u32 248;"]);
 }
 

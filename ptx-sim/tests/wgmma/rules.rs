@@ -1,15 +1,15 @@
-//! Each rule as a pair: kept, and broken in one place.
+//! Each rule as a flipped pair: kept, and broken in one place.
 
 use ptx_sim::{Arg, Checks, FindingKind, GlobalMemory, LaunchConfig, Module, launch};
 
 use crate::pairs::block;
 
-/// 4096 bytes of f16 ones, which the threads write. A is at `dyn`, B 2048 bytes after it, both
-/// K-major and not swizzled: `%d4` and `%d5` are their descriptors. D is `%f0` to `%f3`.
+/// The threads write 4096 bytes of f16 ones. A is at `dyn` and B 2048 bytes after it, both K-major
+/// and not swizzled. `%d4` and `%d5` are their descriptors, and D is `%f0` to `%f3`.
 const FILL: &str = "mov.u32 %r6, dyn; shl.b32 %r5, %r1, 2; add.u32 %r5, %r5, %r6; mov.u32 %r7, 0x3c003c00;\n\
     st.shared.u32 [%r5], %r7; st.shared.u32 [%r5+512], %r7; st.shared.u32 [%r5+1024], %r7; st.shared.u32 [%r5+1536], %r7;\n\
     st.shared.u32 [%r5+2048], %r7; st.shared.u32 [%r5+2560], %r7; st.shared.u32 [%r5+3072], %r7; st.shared.u32 [%r5+3584], %r7;\n";
-/// Ready to be multiplied.
+/// Makes the operands ready to be multiplied.
 const READY: &str = "fence.proxy.async.shared::cta; bar.sync 0;\n";
 const DESCRIPTORS: &str = "shr.u32 %r8, %r6, 4; cvt.u64.u32 %d6, %r8; or.b64 %d4, %d6, 0x0000000800400000;\n\
     add.u64 %d5, %d6, 128; or.b64 %d5, %d5, 0x0000000800080000;\n\
@@ -25,7 +25,8 @@ fn kernel(parts: &[&str]) -> String {
     parts.concat()
 }
 
-/// The right body gives 16 times `products` in each thread of a warpgroup; the wrong one is found.
+/// Checks that the right body outputs 16 times `products` in each thread of a warpgroup, and that
+/// the wrong one is found.
 #[track_caller]
 fn pair(parts: &[&str], products: u32, kind: FindingKind) -> String {
     let body = kernel(parts);
@@ -71,7 +72,7 @@ fn a_fence_comes_after_accumulators_were_used() {
         3,
         FindingKind::MissingRegisterFence,
     );
-    // A read is a use as well.
+    // A read counts as a use as well.
     let read = "mov.b32 %r9, %f2;\n[[wgmma.fence.sync.aligned;]]\n";
     pair(
         &[FILL, READY, DESCRIPTORS, FENCE, MMA, COMMIT, WAIT, read, MMA, COMMIT, WAIT, RESULT],
@@ -138,7 +139,7 @@ fn operands_are_not_overwritten_before_the_wait() {
     assert!(text.contains("is written while a multiplication may still read it"), "{text}");
 }
 
-/// Loads B, of 256 bytes, after the words at `dyn + 3072`, where the mbarrier is.
+/// Loads B, of 256 bytes. The mbarrier is at `dyn + 3072`.
 fn load(wait_first: &str, wait_after: &str) -> String {
     format!(
         "add.u32 %r10, %r6, 3072; setp.ne.u32 %p1, %r1, 0; bar.sync 0; @%p1 bra go;\n\
@@ -205,21 +206,21 @@ fn all_warps_of_a_warpgroup_take_part() {
 }
 
 fn kernel_of_ones() -> String {
-    // 96 threads fill less, which is no matter here.
+    // 96 threads fill less, which does not matter here.
     kernel(&[FILL, READY, DESCRIPTORS, FENCE, MMA, COMMIT, WAIT, RESULT])
 }
 
 #[test]
 fn warps_issue_the_same_instructions_with_the_same_operands() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
-    // Descriptors that differ between warps, or lanes.
+    // Descriptors that differ between warps, or between lanes.
     for shift in [5, 1] {
         let differ = format!(
             "shr.u32 %r10, %r1, {shift}; cvt.u64.u32 %d7, %r10; and.b64 %d7, %d7, [[0||1]]; add.u64 %d5, %d5, %d7;\n"
         );
         pair(&[FILL, READY, DESCRIPTORS, &differ, &end], 1, FindingKind::DivergentMultiplication);
     }
-    // Accumulated by some, or by all.
+    // The predicate for accumulation holds in some threads, or in all.
     for bound in [64, 16] {
         let predicate = format!("setp.lt.u32 %p1, %r1, [[128||{bound}]];\n");
         let mma = MMA.replace("%d5, 1, 1", "%d5, %p1, 1");
@@ -229,7 +230,7 @@ fn warps_issue_the_same_instructions_with_the_same_operands() {
             FindingKind::DivergentMultiplication,
         );
     }
-    // Another instruction, of the same operands.
+    // Another instruction with the same operands.
     let other =
         format!("setp.lt.u32 %p1, %r1, [[0||64]]; @%p1 bra other; {MMA} bra.uni both; other: {MMA} both:\n");
     pair(
@@ -242,7 +243,7 @@ fn warps_issue_the_same_instructions_with_the_same_operands() {
 #[test]
 fn descriptors_lead_to_shared_memory() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
-    // LBO of 1024, or of 4096, or a start near the end.
+    // An LBO of 1024 or of 4096, or a start near the end.
     for change in ["or.b64 %d4, %d4, [[0||0x1000000]];", "add.u64 %d4, %d4, [[0||0x90]];"] {
         let text = pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::OutOfBounds);
         assert!(text.contains("the descriptor of A leads"), "{text}");
@@ -287,7 +288,8 @@ fn descriptors_have_only_their_fields() {
     pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::IllegalMultiplication);
 }
 
-/// SBO of 128 bytes, or of 64: groups of 8 rows overlap. One of 0 repeats them on purpose.
+/// An SBO of 128 bytes, or of 64, with which groups of 8 rows overlap. An SBO of 0 repeats rows on
+/// purpose.
 #[test]
 fn chunks_of_an_operand_are_different_bytes() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
@@ -298,11 +300,11 @@ fn chunks_of_an_operand_are_different_bytes() {
     block(128, &kernel(&[FILL, READY, DESCRIPTORS, repeats, &end])).gives(|_, _| 16);
 }
 
-/// As an H200 read them: the pattern starts 128 bytes later for each unit of the base offset.
+/// On an H200, the pattern starts 128 bytes later for each unit of the base offset.
 #[test]
 fn a_base_offset_tells_where_the_pattern_starts() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
-    // 32-byte swizzle: 8 rows of 32 bytes, SBO 256; B starts 128 bytes after the pattern does.
+    // 32-byte swizzle: 8 rows of 32 bytes, SBO 256. B starts 128 bytes after the pattern does.
     let descriptors = "shr.u32 %r8, %r6, 4; cvt.u64.u32 %d6, %r8; or.b64 %d6, %d6, 0xc000001000010000;\n\
         mov.b64 %d4, %d6; add.u64 %d5, %d6, 136; or.b64 %d5, %d5, [[0x0002000000000000||0]];\n\
         mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n";
@@ -311,7 +313,7 @@ fn a_base_offset_tells_where_the_pattern_starts() {
     assert!(text.contains("has the base offset 0"), "{text}");
 }
 
-/// The first two elements of each group of four, or in one group the first one twice.
+/// The first two elements of each group of four, or in one group the first element twice.
 #[test]
 fn metadata_names_different_elements() {
     let sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d4, %d5, %r20, 0, 1, 1, 1, 0, 0;\n";
@@ -324,7 +326,7 @@ fn metadata_names_different_elements() {
 #[test]
 fn swizzled_operands_start_where_the_pattern_does() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
-    // 32-byte swizzle: 8 rows of 32 bytes, SBO 256; B starts a row later.
+    // 32-byte swizzle: 8 rows of 32 bytes, SBO 256. B starts one row later.
     let descriptors = "shr.u32 %r8, %r6, 4; cvt.u64.u32 %d6, %r8; or.b64 %d6, %d6, 0xc000001000010000;\n\
         mov.b64 %d4, %d6; add.u64 %d5, %d6, [[128||130]];\n\
         mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n";
@@ -332,7 +334,7 @@ fn swizzled_operands_start_where_the_pattern_does() {
     assert!(text.contains("starts 32 bytes into the swizzle's pattern"), "{text}");
 }
 
-/// A in registers, all of ones.
+/// A in registers, all ones.
 const LEFT: &str = "mov.u32 %r20, 0x3c003c00; mov.u32 %r21, %r20; mov.u32 %r22, %r20; mov.u32 %r23, %r20;\n";
 const MMA_OF_REGISTERS: &str = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r20, %r21, %r22, %r23}, \
                                 %d5, 1, 1, 1, 0;\n";
@@ -397,20 +399,21 @@ fn accumulators_are_no_operands_in_flight() {
     kernel.lacks(FindingKind::RegisterInFlight);
 }
 
-/// What was multiplied is what was there at the issue, whenever it is read: operands are filled
-/// again at once after the wait.
+/// The product is that of the operands at the time of issue, whenever they are read: they are
+/// refilled immediately after the wait.
 #[test]
 fn a_ring_of_operands_is_filled_again_and_again() {
     let round = kernel(&[FENCE, MMA, COMMIT, WAIT]);
     let refill = "bar.sync 0; add.u32 %r7, %r7, %r20; st.shared.u32 [%r5+2048], %r7; fence.proxy.async.shared::cta; bar.sync 0;\n";
-    // B of ones, then of twos (0x4000), threes would be 0x4200.
+    // B consists of ones, then of twos (0x4000); threes would be 0x4200.
     let body =
         kernel(&[FILL, READY, DESCRIPTORS, "mov.u32 %r20, 0x04000400;\n", &round, refill, &round, RESULT]);
     block(128, &body).gives(|_, _| 16 + 32);
 }
 
-/// A warp's first thread tells that the warp is done, though its lanes have not met since they
-/// waited: that all have issued the multiplication is told by the wait for it.
+/// The first thread of a warp signals that the warp is done, although its lanes have not
+/// synchronised since they waited. The wait itself guarantees that all lanes have issued the
+/// multiplication.
 #[test]
 fn one_thread_may_release_for_its_warp_after_the_wait() {
     let arrive = "@!%p3 bra told; mbarrier.arrive.shared.b64 _, [%r11]; told:\n";

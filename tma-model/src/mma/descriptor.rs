@@ -1,4 +1,4 @@
-//! Matrix descriptors: the 64 bits that name an operand in shared memory.
+//! Matrix descriptors: the 64 bits that describe an operand in shared memory.
 //!
 //! | bits | field |
 //! | --- | --- |
@@ -15,27 +15,27 @@ use super::layout::Major;
 use super::{CHUNK_BYTES, CORE_ROWS};
 use crate::swizzle::Swizzle;
 
-/// Bits of an address in shared memory that a descriptor can name, and of its offsets.
+/// Mask of the address bits in shared memory that a descriptor can represent, and of its offsets.
 const ADDRESS_BITS: u32 = 0x3_ffff;
 
-/// Bytes of a base offset of 1. Source: PTX ISA, "Matrix Descriptor Format".
+/// Bytes per unit of the base offset. Source: PTX ISA, "Matrix Descriptor Format".
 const BASE_BYTES: u32 = 128;
 
-/// The bits that no field has.
+/// The bits that belong to no field.
 const RESERVED: u64 = !(0x3fff | 0x3fff << 16 | 0x3fff << 32 | 0x7 << 49 | 0x3 << 62);
 
 /// A descriptor's fields, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Descriptor {
-    /// The address of the operand's first chunk in the block's shared memory.
+    /// Address of the operand's first chunk in the block's shared memory.
     pub start: u32,
-    /// LBO, whose meaning depends on swizzle and major-ness.
+    /// LBO. Its meaning depends on the swizzle and on which dimension is contiguous.
     pub leading: u32,
     /// SBO.
     pub stride: u32,
-    /// Where the swizzle's pattern starts: so many times 128 bytes after a multiple of 1024.
+    /// Start of the swizzle's pattern: this many times 128 bytes after a multiple of 1024.
     pub base_offset: u32,
-    /// How chunks are permuted.
+    /// Permutation of the chunks.
     pub swizzle: Swizzle,
 }
 
@@ -52,7 +52,7 @@ pub enum DescriptorFault {
     OffsetRange,
     /// The base offset is more than 7.
     BaseOffset,
-    /// Bits are set that no field has.
+    /// A bit is set that belongs to no field.
     Reserved,
 }
 
@@ -74,7 +74,7 @@ const fn code_of(swizzle: Swizzle) -> u64 {
 }
 
 impl Descriptor {
-    /// Every rule that the fields break.
+    /// Returns all rules that the fields break.
     pub fn faults(self) -> Vec<DescriptorFault> {
         let offsets = [self.leading, self.stride];
         let rules = [
@@ -90,7 +90,8 @@ impl Descriptor {
         rules.into_iter().filter_map(|(broken, fault)| broken.then_some(fault)).collect()
     }
 
-    /// Its bits. What does not fit a field is cut off, as [`faults`](Self::faults) tells.
+    /// Encodes the fields. Values that do not fit their field are truncated;
+    /// [`faults`](Self::faults) reports them.
     pub const fn encode(self) -> u64 {
         field(self.start)
             | field(self.leading) << 16
@@ -99,11 +100,11 @@ impl Descriptor {
             | code_of(self.swizzle) << 62
     }
 
-    /// The fields of 64 bits.
+    /// Decodes the fields from 64 bits.
     ///
     /// # Errors
     ///
-    /// [`DescriptorFault::Reserved`] if bits are set that no field has.
+    /// [`DescriptorFault::Reserved`] if a bit is set that belongs to no field.
     pub const fn decode(bits: u64) -> Result<Self, DescriptorFault> {
         if bits & RESERVED != 0 {
             return Err(DescriptorFault::Reserved);
@@ -122,21 +123,21 @@ impl Descriptor {
         })
     }
 
-    /// Where the tensor core reads a chunk of 16 bytes.
+    /// Returns the address from which the tensor core reads a 16-byte chunk.
     ///
-    /// K-major, `line` counts rows of A or columns of B, and `chunk` goes along K. MN-major, `line`
-    /// counts along K, and `chunk` along rows or columns. The swizzle works on addresses, so that a
-    /// start may be moved within the pattern. A base offset moves the pattern: chunks are permuted
-    /// by their addresses less that.
+    /// K-major, `line` counts rows of A or columns of B, and `chunk` counts along K. MN-major,
+    /// `line` counts along K, and `chunk` counts along rows or columns. The swizzle works on
+    /// addresses, so a start may be moved within the pattern. A base offset moves the pattern:
+    /// chunks are permuted by their addresses minus that offset.
     ///
-    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts; an H200 read
-    /// 584 descriptors so, of every swizzle and base offset (`conformance/src/layout.rs`).
+    /// Source: CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`, the canonical layouts. An H200 read
+    /// 584 descriptors this way, with every swizzle and base offset (`conformance/src/layout.rs`).
     #[inline]
     pub const fn chunk(self, major: Major, line: u32, chunk: u32) -> u32 {
         let (core, row) = (line / CORE_ROWS, line % CORE_ROWS);
         let at = match (major, self.swizzle.span()) {
             (Major::K, None) => row * CHUNK_BYTES + core * self.stride + chunk * self.leading,
-            // B of a sparse instruction takes 64 bytes along K: two panels of 32.
+            // B of a sparse instruction has 64 bytes along K: two panels of the 32-byte swizzle.
             (Major::K, Some(span)) => {
                 let each = span / CHUNK_BYTES;
                 row * span + core * self.stride + chunk / each * self.leading + chunk % each * CHUNK_BYTES
@@ -148,12 +149,12 @@ impl Descriptor {
             }
         };
         let at = (self.start + at) & ADDRESS_BITS;
-        // The pattern is that of addresses from its start on.
+        // The pattern depends on the address relative to the pattern's start.
         let in_pattern = at.wrapping_sub(self.pattern_start());
         at ^ in_pattern ^ self.swizzle.permute(in_pattern)
     }
 
-    /// The bytes from 8 lines to the next 8, and from a panel to the next. Source: as for
+    /// Returns the distances in bytes between groups of 8 lines and between panels. Source: as for
     /// [`chunk`](Self::chunk).
     pub const fn steps(self, major: Major) -> [u32; 2] {
         match (major, self.swizzle.span()) {
@@ -162,13 +163,13 @@ impl Descriptor {
         }
     }
 
-    /// Where the pattern starts, within any 1024 bytes.
+    /// Returns the start of the pattern, modulo 1024 bytes.
     const fn pattern_start(self) -> u32 {
         self.base_offset * BASE_BYTES
     }
 
-    /// How many bytes after the start of its swizzle's pattern the operand starts, in whole rows of
-    /// the pattern: an operand may start within a row, which is a step along K.
+    /// Returns how far into its swizzle's pattern the operand starts, in bytes, rounded down to
+    /// whole rows of the pattern. An operand may start within a row, which is a step along K.
     pub const fn into_pattern(self) -> u32 {
         match self.swizzle.span() {
             Some(span) => self.start.wrapping_sub(self.pattern_start()) % (CORE_ROWS * span) / span * span,
@@ -176,8 +177,8 @@ impl Descriptor {
         }
     }
 
-    /// The first chunk that so many lines of so many chunks lead to more than once, if LBO and SBO
-    /// are not zero: zero repeats lines on purpose.
+    /// Returns the first chunk address that occurs more than once among `lines` lines of `chunks`
+    /// chunks. Returns `None` if LBO or SBO is zero, because zero repeats lines on purpose.
     pub fn repeated(self, major: Major, [lines, chunks]: [u32; 2]) -> Option<u32> {
         if self.leading == 0 || self.stride == 0 {
             return None;
@@ -193,7 +194,8 @@ impl Descriptor {
         })
     }
 
-    /// The address of the byte that holds an element: `i` is a row of A or a column of B.
+    /// Returns the address of the byte that contains element (`i`, `k`), where `i` is a row of A or
+    /// a column of B.
     pub const fn address(self, major: Major, element: Operand, [i, k]: [u32; 2]) -> u32 {
         let (line, along) = match major {
             Major::K => (i, k),

@@ -1,7 +1,7 @@
-//! The products of a warp in f64: 8 or 16 rows, 8 columns, in registers of 64 bits.
+//! The f64 matrix instructions of a warp: 8 or 16 rows and 8 columns, in 64-bit registers.
 //!
-//! A row of 4 elements is in four lanes. Source: PTX ISA, "Matrix Fragments for mma.m8n8k4 with
-//! .f64", and for m16n8k4, m16n8k8 and m16n8k16 of the same.
+//! Four lanes hold a row of 4 elements. Source: PTX ISA, "Matrix Fragments for mma.m8n8k4 with
+//! .f64", and the same sections for m16n8k4, m16n8k8 and m16n8k16.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::fragment::Place;
 use super::warp::{WARP_COLUMNS, WARP_ROWS};
 use crate::limits::WARP_THREADS;
 
-/// Rows that one register of all lanes holds a part of, and elements along K.
+/// Rows of A, and elements along K, that one register of all lanes covers.
 const CELL: [u32; 2] = [8, 4];
 
 /// The shape of an `mma.sync` in f64.
@@ -17,12 +17,12 @@ const CELL: [u32; 2] = [8, 4];
 pub struct DoubleForm {
     /// Rows of A and D.
     pub rows: u32,
-    /// Elements along the dimension that is summed.
+    /// Elements along K.
     pub k: u32,
 }
 
 impl DoubleForm {
-    /// Every one of them. Source: PTX ISA, "mma", the shapes of `.f64`.
+    /// All shapes. Source: PTX ISA, "mma", the shapes of `.f64`.
     pub const ALL: [Self; 4] = [
         Self { rows: 8, k: 4 },
         Self { rows: WARP_ROWS, k: 4 },
@@ -30,38 +30,38 @@ impl DoubleForm {
         Self { rows: WARP_ROWS, k: 16 },
     ];
 
-    /// Registers of each thread: of A, B and D.
+    /// Returns the number of registers of A, B and D in each thread.
     pub const fn registers(self) -> [u32; 3] {
         let Self { rows, k } = self;
         [rows * k / WARP_THREADS, WARP_COLUMNS * k / WARP_THREADS, rows * WARP_COLUMNS / WARP_THREADS]
     }
 
-    /// The place that holds this element of A, by row and place along K.
+    /// Returns where element (`row`, `k`) of A is held.
     pub const fn left_place(self, [row, k]: [u32; 2]) -> Place {
         let halves = self.rows / CELL[0];
         let register = k / CELL[1] * halves + row / CELL[0];
         Place { thread: 4 * (row % CELL[0]) + k % CELL[1], register, part: 0 }
     }
 
-    /// The place that holds this element along K of a column of B.
+    /// Returns where element (`k`, `column`) of B is held.
     pub const fn right_place(self, [k, column]: [u32; 2]) -> Place {
         Place { thread: 4 * column + k % CELL[1], register: k / CELL[1], part: 0 }
     }
 
-    /// The place that holds this element of C and D.
+    /// Returns where element (`row`, `column`) of C and D is held.
     pub const fn sum_place(self, [row, column]: [u32; 2]) -> Place {
         let register = row / CELL[0] * 2 + column % 2;
         Place { thread: 4 * (row % CELL[0]) + column / 2, register, part: 0 }
     }
 
-    /// The first version of the PTX ISA that has it, major and minor. Source: PTX ISA, "mma", the
-    /// notes.
+    /// Returns the first version of the PTX ISA that has this shape, as (major, minor). Source: PTX
+    /// ISA, "mma", the notes.
     pub const fn ptx_version(self) -> (u32, u32) {
         if self.rows == WARP_ROWS { (7, 8) } else { (7, 0) }
     }
 }
 
-/// The shape, as the instruction spells it: `m16n8k16`.
+/// Formats the shape as the instruction spells it: `m16n8k16`.
 impl fmt::Display for DoubleForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "m{}n{WARP_COLUMNS}k{}", self.rows, self.k)
@@ -97,7 +97,7 @@ mod tests {
     fn a_lane_has_what_the_isa_says() {
         let form = DoubleForm { rows: 16, k: 16 };
         assert_eq!((form.to_string().as_str(), form.registers()), ("m16n8k16", [8, 4, 4]));
-        // a5 of lane 6: row 1 + 8, column 2 + 4 · 2.
+        // Register a5 of lane 6: row 1 + 8, column 2 + 4 · 2.
         assert_eq!(form.left_place([9, 10]), Place { thread: 6, register: 5, part: 0 });
         assert_eq!(form.right_place([14, 3]), Place { thread: 14, register: 3, part: 0 });
         assert_eq!(form.sum_place([12, 5]), Place { thread: 18, register: 3, part: 0 });

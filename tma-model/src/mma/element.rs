@@ -10,17 +10,17 @@ use crate::scalar::Scalar;
 pub enum Operand {
     F16,
     Bf16,
-    /// In 32 bits, of which the low 13 are not read.
+    /// TF32 in 32 bits, of which the low 13 are ignored.
     Tf32,
     E4m3,
     E5m2,
     S8,
     U8,
-    /// Single bits: A and B are combined by `and`, and the ones are counted.
+    /// Single bits. A and B are combined with `and`, and the ones are counted.
     B1,
 }
 
-/// The type of D, and of what is accumulated.
+/// The type of D, and of the accumulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each is named as in PTX
 pub enum Accumulated {
@@ -29,7 +29,7 @@ pub enum Accumulated {
     S32,
 }
 
-/// Types that multiply each other, alone or mixed.
+/// Types that can be multiplied with each other, alone or mixed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
     F16,
@@ -41,11 +41,11 @@ enum Family {
 }
 
 impl Operand {
-    /// Every one of them.
+    /// All operand types.
     pub const ALL: [Self; 8] =
         [Self::F16, Self::Bf16, Self::Tf32, Self::E4m3, Self::E5m2, Self::S8, Self::U8, Self::B1];
 
-    /// Its name in PTX, without the dot.
+    /// Returns the name in PTX, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F16 => "f16",
@@ -59,7 +59,7 @@ impl Operand {
         }
     }
 
-    /// The operand type whose elements a tile of this scalar holds.
+    /// Returns the operand type of a tile whose elements have this scalar type.
     pub const fn of(scalar: Scalar) -> Option<Self> {
         match scalar {
             Scalar::F16 => Some(Self::F16),
@@ -82,7 +82,7 @@ impl Operand {
         }
     }
 
-    /// Bits of an element in shared memory and in registers.
+    /// Returns the size of an element in bits, in shared memory and in registers.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Tf32 => 32,
@@ -92,12 +92,12 @@ impl Operand {
         }
     }
 
-    /// Elements of a register, or of any other 4 bytes.
+    /// Returns the number of elements in a register, or in any other 4 bytes.
     pub const fn per_register(self) -> u32 {
         32 / self.bits()
     }
 
-    /// Elements of a chunk of 16 bytes.
+    /// Returns the number of elements in a 16-byte chunk.
     pub const fn per_chunk(self) -> u32 {
         128 / self.bits()
     }
@@ -113,14 +113,14 @@ impl Operand {
         }
     }
 
-    /// Whether A of this type is multiplied by B of `other`: 8-bit floats mix freely, and so do
-    /// 8-bit integers. Source: PTX ISA, "wgmma.mma_async", the types of A and B.
+    /// Returns whether an A of this type can be multiplied by a B of type `other`. 8-bit floats mix
+    /// freely, and so do 8-bit integers. Source: PTX ISA, "wgmma.mma_async", the types of A and B.
     pub fn multiplies(self, other: Self) -> bool {
         self.family() == other.family()
     }
 
-    /// What products of this type are accumulated in.
-    /// Source: PTX ISA, "wgmma.mma_async", the types of D.
+    /// Returns the types in which products of this type can be accumulated. Source: PTX ISA,
+    /// "wgmma.mma_async", the types of D.
     pub const fn accumulates(self) -> &'static [Accumulated] {
         match self.family() {
             Family::F16 | Family::Float8 => &[Accumulated::F32, Accumulated::F16],
@@ -129,8 +129,9 @@ impl Operand {
         }
     }
 
-    /// Whether operands in shared memory may be MN-major, which takes the immediates `imm-trans-a`
-    /// and `imm-trans-b`: those of 16 bits. Source: PTX ISA, "wgmma.mma_async".
+    /// Returns whether operands in shared memory may be MN-major, which requires the immediates
+    /// `imm-trans-a` and `imm-trans-b`. Only 16-bit types have them. Source: PTX ISA,
+    /// "wgmma.mma_async".
     pub const fn is_transposable(self) -> bool {
         match self.family() {
             Family::F16 | Family::Bf16 => true,
@@ -138,8 +139,8 @@ impl Operand {
         }
     }
 
-    /// Whether the immediates `imm-scale-a` and `imm-scale-b`, which negate, are there: those of
-    /// floats. Source: as above.
+    /// Returns whether the immediates `imm-scale-a` and `imm-scale-b`, which negate an operand, are
+    /// available. Only floats have them. Source: as above.
     pub const fn is_negatable(self) -> bool {
         match self.family() {
             Family::F16 | Family::Bf16 | Family::Tf32 | Family::Float8 => true,
@@ -147,7 +148,8 @@ impl Operand {
         }
     }
 
-    /// Whether `.satfinite` may clamp the sum: 8-bit integers'. Source: as above.
+    /// Returns whether `.satfinite` may clamp the sum, as it may for 8-bit integers. Source: as
+    /// above.
     pub const fn is_saturable(self) -> bool {
         match self.family() {
             Family::Integer8 => true,
@@ -155,8 +157,8 @@ impl Operand {
         }
     }
 
-    /// Whether there are instructions for a sparse A: of all types but single bits.
-    /// Source: PTX ISA, "wgmma.mma_async.sp".
+    /// Returns whether there are instructions with a sparse A of this type: all types but single
+    /// bits have them. Source: PTX ISA, "wgmma.mma_async.sp".
     pub const fn is_sparse(self) -> bool {
         match self.family() {
             Family::F16 | Family::Bf16 | Family::Tf32 | Family::Float8 | Family::Integer8 => true,
@@ -164,22 +166,22 @@ impl Operand {
         }
     }
 
-    /// Whether N has the finer steps: every multiple of 8. Source: PTX ISA, "wgmma.mma_async".
+    /// Returns whether N may be any multiple of 8. Source: PTX ISA, "wgmma.mma_async".
     pub(super) const fn has_every_width(self) -> bool {
         self.is_negatable()
     }
 }
 
 impl Accumulated {
-    /// Every one of them.
+    /// All accumulator types.
     pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::S32];
 
-    /// The type of sums of this scalar.
+    /// Returns the accumulator type of this scalar, if there is one.
     pub fn of(scalar: Scalar) -> Option<Self> {
         Self::ALL.into_iter().find(|sums| sums.scalar() == scalar)
     }
 
-    /// The scalar that it is in a kernel.
+    /// Returns the scalar type in a kernel.
     pub const fn scalar(self) -> Scalar {
         match self {
             Self::F32 => Scalar::F32,
@@ -188,7 +190,7 @@ impl Accumulated {
         }
     }
 
-    /// Its name in PTX, without the dot.
+    /// Returns the name in PTX, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -197,7 +199,7 @@ impl Accumulated {
         }
     }
 
-    /// Elements of a register: f16 come in pairs of columns.
+    /// Returns the number of elements in a register. A register holds f16 in pairs of columns.
     pub const fn per_register(self) -> u32 {
         match self {
             Self::F32 | Self::S32 => 1,

@@ -1,43 +1,44 @@
-//! Fragments: which element of a matrix each register of each thread of a warpgroup holds.
+//! Fragments: the elements of a matrix that each register of each thread of a warpgroup holds.
 //!
-//! Warp w of a warpgroup has the rows 16w to 16w + 15. Within it lane l has the rows l / 4 and
-//! l / 4 + 8, so that four neighbouring lanes share a row. Sources: PTX ISA, "Register Fragments
-//! and Shared Memory Matrix Layouts" of `wgmma`; CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`,
+//! Warp w of a warpgroup has rows `16w` to `16w + 15`. Within the warp, lane l has rows `l / 4` and
+//! `l / 4 + 8`, so four neighbouring lanes share a row. Sources: PTX ISA, "Register Fragments and
+//! Shared Memory Matrix Layouts" of `wgmma`; CUTLASS, `cute/atom/mma_traits_sm90_gmma.hpp`,
 //! `CLayout_64xN` and `ALayout_64x*`.
 
 use super::element::{Accumulated, Operand};
 
-/// Where an element is held.
+/// The thread and register that hold an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The thread of the warpgroup, 0 to 127.
+    /// Index of the thread in the warpgroup, 0 to 127.
     pub thread: u32,
-    /// The register among those of the operand.
+    /// Index of the register among those of the operand.
     pub register: u32,
-    /// Which element of the register, from the low bits up.
+    /// Index of the element in the register, from the low bits up.
     pub part: u32,
 }
 
-/// The row of a thread: its first, or the one 8 below it.
+/// Returns the row of a thread: its first, or the one 8 below it if `below` is 1.
 const fn row_of(thread: u32, below: u32) -> u32 {
     let (warp, lane) = (thread / 32, thread % 32);
     16 * warp + lane / 4 + 8 * below
 }
 
-/// The thread that holds a row at a quarter (0 to 3), and whether it is its lower one.
+/// Returns the thread that holds the given quarter (0 to 3) of a row, and 1 if this is the lower of
+/// the thread's two rows.
 const fn thread_of(row: u32, quarter: u32) -> (u32, u32) {
     (row / 16 * 32 + row % 8 * 4 + quarter, row / 8 % 2)
 }
 
 impl Accumulated {
-    /// Row and column of D that a place holds.
+    /// Returns the row and column of D that a register element holds.
     pub const fn coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
         let element = register * self.per_register() + part;
         let column = 8 * (element / 4) + 2 * (thread % 4) + element % 2;
         [row_of(thread, element / 2 % 2), column]
     }
 
-    /// The place that holds this row and column of D.
+    /// Returns the register element that holds this row and column of D.
     pub const fn place(self, [row, column]: [u32; 2]) -> Place {
         let (thread, below) = thread_of(row, column % 8 / 2);
         let element = 4 * (column / 8) + 2 * below + column % 2;
@@ -46,14 +47,14 @@ impl Accumulated {
 }
 
 impl Operand {
-    /// Row of A, and element along K, that a place holds; registers are 0 to 3.
+    /// Returns the row of A, and the index along K, that an element of registers 0 to 3 holds.
     pub const fn coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
         let each = self.per_register();
         let k = each * (thread % 4) + part + 4 * each * (register / 2);
         [row_of(thread, register % 2), k]
     }
 
-    /// The place that holds this row of A and element along K.
+    /// Returns the register element that holds this row of A and index along K.
     pub const fn place(self, [row, k]: [u32; 2]) -> Place {
         let each = self.per_register();
         let (thread, below) = thread_of(row, k / each % 4);
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!(Operand::Tf32.coordinates(place(6, 3, 0)), [9, 6]);
     }
 
-    /// Sixteen columns of D, converted pairwise, are A of the next multiplication.
+    /// Sixteen columns of D, converted in pairs, have the layout of A for the next multiplication.
     #[test]
     fn accumulators_are_laid_out_as_a_of_16_bits() {
         for thread in 0..128 {

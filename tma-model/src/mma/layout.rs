@@ -1,9 +1,9 @@
 //! Tiles in shared memory as operands.
 //!
-//! A tile lies in *panels*: as many bytes of each row as the swizzle spans, row after row, then the
-//! next such bytes of each row. Without a swizzle a panel is one chunk of 16 bytes wide. This is
-//! what one copy with a tensor map writes for each panel, or one copy of a box of three dimensions
-//! (panel, row, element) for all.
+//! A tile consists of *panels*. The first panel has the first bytes of each row, as many as the
+//! swizzle spans, row after row; the next panel has the next bytes of each row, and so on. Without
+//! a swizzle a panel is one 16-byte chunk wide. One copy with a tensor map writes a panel in this
+//! layout; a copy of a three-dimensional box (panel, row, element) writes all panels at once.
 
 use super::descriptor::Descriptor;
 use super::element::Operand;
@@ -11,38 +11,41 @@ use super::{CHUNK_BYTES, CORE_ROWS, ROWS, STEP_BYTES};
 use crate::swizzle::{Interleave, Swizzle};
 use crate::tile::TileType;
 
-/// Along which dimension the elements of an operand are contiguous.
+/// The dimension along which the elements of an operand are contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Major {
-    /// The one that is summed.
+    /// The reduction dimension.
     K,
-    /// The rows of A, or the columns of B: in PTX, transposed.
+    /// The rows of A, or the columns of B. PTX calls this transposed.
     Mn,
 }
 
 /// A tile of shared memory that is A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperandTile {
-    /// What it holds.
+    /// Type of the elements.
     pub element: Operand,
-    /// Rows and columns as they lie in memory, columns contiguous, in elements.
+    /// Rows and columns as laid out in memory, in elements. Columns are contiguous.
     pub extents: [u32; 2],
-    /// How chunks are permuted.
+    /// Permutation of the chunks.
     pub swizzle: Swizzle,
-    /// Which of the two extents is summed: K-major, the columns; MN-major, the rows.
+    /// The contiguous dimension. K is the extent of the columns if K-major, of the rows if
+    /// MN-major.
     pub major: Major,
 }
 
 /// A rule that a tile breaks as an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandFault {
-    /// MN-major, and not of 16 bits. Source: PTX ISA, "wgmma.mma_async".
+    /// The tile is MN-major, and its elements are not 16 bits wide. Source: PTX ISA,
+    /// "wgmma.mma_async".
     Transposed,
-    /// K is not a positive multiple of what one instruction takes, `step` elements.
+    /// K is not a positive multiple of the K of one instruction, `step` elements.
     #[allow(missing_docs)]
     Depth { k: u32, step: u32 },
-    /// Rows of A, or columns of B, are not a positive multiple of `step`: 8, and MN-major the
-    /// elements of a chunk, or of a panel where there are several.
+    /// The rows of A, or columns of B, are not a positive multiple of `step`. The step is 8 if
+    /// K-major. If MN-major, it is the elements of a chunk, or of a panel if there are several
+    /// panels.
     #[allow(missing_docs)]
     Extent { extent: u32, step: u32 },
     /// LBO or SBO does not fit a descriptor.
@@ -50,23 +53,23 @@ pub enum OperandFault {
 }
 
 impl OperandTile {
-    /// A tile as an operand of these elements, whether or not an instruction takes it. None if no
-    /// descriptor says how it lies: it has more than two dimensions that are not 1, it is
-    /// interleaved, or its rows are not cut into panels.
+    /// Returns a tile as an operand with these elements, whether or not an instruction accepts it.
+    /// Returns `None` if no descriptor can express its layout: more than two of its dimensions are
+    /// not 1, it is interleaved, or its rows are not divided into panels.
     pub fn of(tile: &TileType, element: Operand, major: Major) -> Option<Self> {
         let &[ref outer @ .., rows, columns] = tile.extents.as_slice() else { return None };
         if outer.iter().any(|&extent| extent != 1) {
             return None;
         }
         let swizzle = (tile.swizzle.interleave() == Interleave::None).then(|| tile.swizzle.pattern())?;
-        // Of bits there are several in each element of the tile.
+        // If the operand's elements are bits, each element of the tile has several.
         let columns = columns.checked_mul(tile.element.bytes() * 8 / element.bits())?;
         let operand = Self { element, extents: [rows, columns], swizzle, major };
-        // Without a swizzle its rows lie one after the other, and not in chunks.
+        // Without a swizzle the tile's rows follow one another, and are not divided into chunks.
         (u64::from(operand.pitch()) == tile.row_pitch()).then_some(operand)
     }
 
-    /// Rows of A, or columns of B.
+    /// Returns the number of rows of A, or columns of B.
     pub const fn mn(self) -> u32 {
         match self.major {
             Major::K => self.extents[0],
@@ -74,7 +77,7 @@ impl OperandTile {
         }
     }
 
-    /// Elements along the dimension that is summed.
+    /// Returns the number of elements along K.
     pub const fn k(self) -> u32 {
         match self.major {
             Major::K => self.extents[1],
@@ -82,12 +85,12 @@ impl OperandTile {
         }
     }
 
-    /// K of one dense instruction.
+    /// Returns the K of one dense instruction.
     pub const fn step(self) -> u32 {
         STEP_BYTES * 8 / self.element.bits()
     }
 
-    /// Bytes from one row of a panel to the next, which are the width of a panel.
+    /// Returns the bytes from one row of a panel to the next, which is the width of a panel.
     pub const fn pitch(self) -> u32 {
         match self.swizzle.span() {
             Some(span) => span,
@@ -95,29 +98,29 @@ impl OperandTile {
         }
     }
 
-    /// Elements of a panel's row.
+    /// Returns the number of elements in a row of a panel.
     pub const fn panel_elements(self) -> u32 {
         self.pitch() * 8 / self.element.bits()
     }
 
-    /// How many panels the tile has.
+    /// Returns the number of panels in the tile.
     pub const fn panels(self) -> u32 {
         self.extents[1].div_ceil(self.panel_elements())
     }
 
-    /// Bytes of a panel: from one to the next.
+    /// Returns the size of a panel in bytes, which is the distance between panels.
     pub const fn panel_bytes(self) -> u32 {
         self.extents[0] * self.pitch()
     }
 
-    /// Bytes of the tile in shared memory.
+    /// Returns the size of the tile in shared memory, in bytes.
     pub const fn bytes(self) -> u32 {
         self.panels() * self.panel_bytes()
     }
 
-    /// What the tile's address is a multiple of: the bytes after which the swizzle's pattern
-    /// repeats, 8 rows of it. Without a swizzle a descriptor asks for 16 bytes, and a tensor copy
-    /// for 128. Source: PTX ISA, "Matrix Descriptor Format", base offset.
+    /// Returns the alignment of the tile's address: the period of the swizzle's pattern, which is 8
+    /// of its rows. Without a swizzle a descriptor requires 16 bytes, and a tensor copy 128.
+    /// Source: PTX ISA, "Matrix Descriptor Format", base offset.
     pub const fn alignment(self) -> u32 {
         match self.swizzle.span() {
             Some(span) => CORE_ROWS * span,
@@ -125,9 +128,9 @@ impl OperandTile {
         }
     }
 
-    /// LBO in bytes. K-major it is what lies between two chunks along K, and with a swizzle it is
-    /// not read (16 is written). MN-major it is what lies between panels, and without a swizzle
-    /// between groups of 8 rows.
+    /// Returns the LBO in bytes. K-major, it is the distance between two chunks along K; with a
+    /// swizzle the hardware does not read it, and 16 is written. MN-major, it is the distance
+    /// between panels, or, without a swizzle, between groups of 8 rows.
     pub const fn leading(self) -> u32 {
         match (self.major, self.swizzle) {
             (Major::K, Swizzle::None) => self.panel_bytes(),
@@ -137,7 +140,8 @@ impl OperandTile {
         }
     }
 
-    /// SBO in bytes: from 8 rows to the next 8; MN-major without a swizzle, from chunk to chunk.
+    /// Returns the SBO in bytes: the distance between groups of 8 rows or, MN-major without a
+    /// swizzle, between chunks.
     pub const fn stride(self) -> u32 {
         match (self.major, self.swizzle) {
             (Major::Mn, Swizzle::None) => self.panel_bytes(),
@@ -147,13 +151,14 @@ impl OperandTile {
         }
     }
 
-    /// The descriptor of the tile at `start`.
+    /// Returns the descriptor of the tile at address `start`.
     pub const fn descriptor(self, start: u32) -> Descriptor {
         let (leading, stride) = (self.leading(), self.stride());
         Descriptor { start, leading, stride, base_offset: 0, swizzle: self.swizzle }
     }
 
-    /// Bytes from the tile's start to that of k-step `step`, each of [`step`](Self::step) elements.
+    /// Returns the bytes from the tile's start to k-step number `step`. Each k-step is
+    /// [`step`](Self::step) elements.
     pub const fn advance_k(self, step: u32) -> u32 {
         match self.major {
             Major::K => {
@@ -165,8 +170,9 @@ impl OperandTile {
         }
     }
 
-    /// Bytes from the tile's start to row of A, or column of B, `first`; none where no operand can
-    /// start: K-major at multiples of 8, MN-major at those of a panel.
+    /// Returns the bytes from the tile's start to row (of A) or column (of B) `first`. Returns
+    /// `None` if no operand can start there: an operand starts at a multiple of 8 if K-major, and
+    /// of a panel's elements if MN-major.
     pub const fn advance_mn(self, first: u32) -> Option<u32> {
         match self.major {
             Major::K if first.is_multiple_of(CORE_ROWS) => Some(first * self.pitch()),
@@ -177,13 +183,13 @@ impl OperandTile {
         }
     }
 
-    /// Bytes from the tile's start to its band of 64 rows of A with this number; none as above.
+    /// Returns the bytes from the tile's start to this band of 64 rows of A, or `None` as above.
     pub const fn advance_band(self, band: u32) -> Option<u32> {
         self.advance_mn(band * ROWS)
     }
 
-    /// Where the byte of element (`i`, `k`) lies in a tile that starts at a multiple of its
-    /// [`alignment`](Self::alignment): the tile's own layout, whoever reads it.
+    /// Returns the byte offset of element (`i`, `k`) in a tile that starts at a multiple of its
+    /// [`alignment`](Self::alignment). This is the tile's own layout, independent of the reader.
     pub const fn offset(self, [i, k]: [u32; 2]) -> u32 {
         let (row, column) = match self.major {
             Major::K => (i, k),
@@ -194,7 +200,7 @@ impl OperandTile {
         self.swizzle.permute(column / each * self.panel_bytes() + row * self.pitch() + byte)
     }
 
-    /// Every rule that it breaks as an operand.
+    /// Returns all rules that the tile breaks as an operand.
     pub fn faults(self) -> Vec<OperandFault> {
         let mut faults = Vec::new();
         if self.major == Major::Mn && !self.element.is_transposable() {

@@ -1,13 +1,13 @@
-//! Metadata of a sparse A: which element along K each element that is there stands for.
+//! Metadata of a sparse A: the index along K of each stored element.
 //!
-//! A row of a sparse A falls into *groups* of four elements along K, of which two are there; of
-//! tf32 into groups of two, of which one is. Four bits of metadata tell of each group: from the low
-//! bits up the places of its two elements; tf32 has the places of the two halves of its element, as
-//! if they were elements of 16 bits.
+//! A row of a sparse A is divided into *groups* of four elements along K, of which two are stored.
+//! For tf32 a group has two elements, of which one is stored. Four bits of metadata describe each
+//! group: the indices of its two stored elements, from the low bits up. For tf32 they are the
+//! indices of the two halves of the stored element, as if the halves were 16-bit elements.
 //!
-//! Other bits are undefined by the PTX ISA. On an H200 two equal places put both elements there,
-//! and add both; two places in descending order are as good as in ascending; halves of a tf32 that
-//! are not neighbours go where they are told, and make other numbers
+//! The PTX ISA leaves other bits undefined. On an H200, two equal indices place both elements there
+//! and add both; two indices in descending order work like ascending ones; halves of a tf32 that
+//! are not neighbours go where the indices say, and form other numbers
 //! (`conformance/corpus/metadata.txt`).
 //!
 //! Sources: PTX ISA, "Sparse matrix storage" of `wgmma.mma_async.sp`; CUTLASS,
@@ -15,20 +15,20 @@
 
 use super::element::Operand;
 
-/// Where the four bits of a group are.
+/// The location of the four bits of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetadataPlace {
-    /// The thread of the warpgroup, 0 to 127.
+    /// Index of the thread in the warpgroup, 0 to 127.
     pub thread: u32,
-    /// The lowest of the four bits in its register.
+    /// Index of the lowest of the four bits in its register.
     pub bit: u32,
 }
 
-/// Bits that tell of a group.
+/// Bits of metadata for each group.
 pub const GROUP_BITS: u32 = 4;
 
 impl Operand {
-    /// Elements of a group along K, with those that are left out.
+    /// Returns the number of elements in a group along K, including those that are omitted.
     pub const fn group(self) -> u32 {
         match self {
             Self::Tf32 => 2,
@@ -36,14 +36,14 @@ impl Operand {
         }
     }
 
-    /// The sparsity selectors that there are, 0 up to this number less one. Of each four threads
-    /// all hold metadata of 8-bit types; of wider ones the selector names the first two or the last
-    /// two.
+    /// Returns the number of valid sparsity selectors, which count from 0. For 8-bit types all of
+    /// each four threads hold metadata. For wider types the selector picks the first two or the
+    /// last two.
     pub const fn selectors(self) -> u32 {
         if self.bits() > 8 { 2 } else { 1 }
     }
 
-    /// Where the metadata is of a group of a row of A.
+    /// Returns the location of the metadata for a group in a row of A.
     pub const fn metadata(self, selector: u32, [row, group]: [u32; 2]) -> MetadataPlace {
         let below = row / 8 % 2;
         let (quarter, nibble) = if self.bits() > 8 {
@@ -54,8 +54,8 @@ impl Operand {
         MetadataPlace { thread: row / 16 * 32 + row % 8 * 4 + quarter, bit: GROUP_BITS * nibble }
     }
 
-    /// The place in its group that the metadata `bits` give to element `slot` of those that are
-    /// there; none if the bits are not valid.
+    /// Returns the index within its group that the metadata `bits` assign to stored element `slot`,
+    /// or `None` if the bits are invalid.
     pub const fn position(self, bits: u32, slot: u32) -> Option<u32> {
         let (first, second) = (bits & 3, bits >> 2 & 3);
         match self {

@@ -1,4 +1,4 @@
-//! The forms of `wgmma.mma_async`: which types and extents there are.
+//! The forms of `wgmma.mma_async`: the valid types and extents.
 
 use std::fmt;
 
@@ -17,63 +17,62 @@ pub struct Form {
     pub b: Operand,
     /// Columns of B and D.
     pub n: u32,
-    /// `.sp`: of each four elements of A along K two are there (for tf32, of each two one), which
-    /// metadata picks.
+    /// `.sp`: of every four elements of A along K two are stored (of every two, one, for tf32).
+    /// Metadata says which.
     pub sparse: bool,
 }
 
 /// A rule that a form breaks. Source: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormFault {
-    /// A and B are of types that do not multiply each other.
+    /// A and B have types that cannot be multiplied.
     Pair,
-    /// Their products are not accumulated in the type of D.
+    /// Products of these types cannot be accumulated in the type of D.
     Accumulated,
     /// N is not one of [`Form::widths`].
     Width,
-    /// There is no sparse form of this type.
+    /// This type has no sparse form.
     Sparse,
 }
 
 impl Form {
-    /// K: elements along the dimension that is summed; a sparse form's count those that A leaves
-    /// out.
+    /// Returns K. In a sparse form K includes the elements that A omits.
     pub const fn k(self) -> u32 {
         let stored = self.stored_k();
         if self.sparse { 2 * stored } else { stored }
     }
 
-    /// Elements of a row of A that are there.
+    /// Returns the number of stored elements in a row of A.
     pub const fn stored_k(self) -> u32 {
         STEP_BYTES * 8 / self.a.bits()
     }
 
-    /// Bytes of a column of B along K.
+    /// Returns the bytes of a column of B along K.
     pub const fn right_bytes(self) -> u32 {
         if self.sparse { 2 * STEP_BYTES } else { STEP_BYTES }
     }
 
-    /// Registers of D in each thread.
+    /// Returns the number of registers of D in each thread.
     pub const fn accumulator_registers(self) -> u32 {
         ROWS * self.n / WARPGROUP_THREADS / self.d.per_register()
     }
 
-    /// Registers of A in each thread, where A is in registers.
+    /// Registers of A in each thread, if A is in registers.
     pub const LEFT_REGISTERS: u32 = ROWS * STEP_BYTES / WARPGROUP_THREADS / 4;
 
-    /// Whether an operand type takes this many columns: for floats the multiples of 8 up to 256,
-    /// for integers and bits 8, 16, 24, 32 and then the multiples of 16.
+    /// Returns whether N may be `n` for an operand type. Floats allow the multiples of 8 up to 256;
+    /// integers and bits allow 8, 16, 24, 32 and then the multiples of 16.
     pub const fn takes_width(operand: Operand, n: u32) -> bool {
         let step = if operand.has_every_width() || n <= 32 { 8 } else { 16 };
         n >= 8 && n <= 256 && n.is_multiple_of(step)
     }
 
-    /// Every N that an operand type takes, ascending.
+    /// Returns all N that an operand type allows, in ascending order.
     pub fn widths(operand: Operand) -> impl Iterator<Item = u32> {
         (8..=256).step_by(8).filter(move |&n| Self::takes_width(operand, n))
     }
 
-    /// Every rule that it breaks.
+    /// Returns all rules that the form breaks.
     pub fn faults(self) -> Vec<FormFault> {
         let Self { d, a, b, n, sparse } = self;
         let mut faults = Vec::new();
@@ -92,7 +91,7 @@ impl Form {
         faults
     }
 
-    /// The first version of the PTX ISA that has it, major and minor.
+    /// Returns the first version of the PTX ISA that has this form, as (major, minor).
     pub fn ptx_version(self) -> (u32, u32) {
         let mixes_integers = self.a != self.b && self.a.is_saturable();
         if self.sparse {
@@ -103,7 +102,7 @@ impl Form {
     }
 }
 
-/// As the instruction spells it: `m64n128k16.f32.bf16.bf16`.
+/// Formats the form as the instruction spells it: `m64n128k16.f32.bf16.bf16`.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { d, a, b, n, .. } = self;

@@ -1,7 +1,7 @@
-//! The products of a warp, `mma.sync`: 16 rows, 8 columns, everything in registers.
+//! The matrix instructions of a warp, `mma.sync`: 16 rows and 8 columns, all in registers.
 //!
-//! A and D lie as in a warp of a warpgroup ([`fragment`](super::fragment)). Source: PTX ISA,
-//! "Matrix Fragments for mma.m16n8k*".
+//! A and D have the layout of one warp of a warpgroup ([`fragment`](super::fragment)). Source: PTX
+//! ISA, "Matrix Fragments for mma.m16n8k*".
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub const WARP_ROWS: u32 = 16;
 /// Columns of B and D. Source: PTX ISA, "mma".
 pub const WARP_COLUMNS: u32 = 8;
 
-/// The types and the depth of an `mma.sync` with a dense A.
+/// The types and the K of an `mma.sync` with a dense A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WarpForm {
     /// The type of C and D.
@@ -25,48 +25,49 @@ pub struct WarpForm {
     pub a: Operand,
     /// The type of B.
     pub b: Operand,
-    /// Elements along the dimension that is summed.
+    /// Elements along K.
     pub k: u32,
 }
 
 /// A rule that a form breaks. Source: PTX ISA, "mma".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpFault {
-    /// A and B are of types that do not multiply each other.
+    /// A and B have types that cannot be multiplied.
     Pair,
-    /// Their products are not accumulated in the type of C and D.
+    /// Products of these types cannot be accumulated in the type of C and D.
     Accumulated,
     /// K is not one of [`WarpForm::depths`].
     Depth,
 }
 
 impl WarpForm {
-    /// Every K of an operand type: 16 and 32 bytes of a row.
+    /// Returns all K of an operand type: a row has 16 or 32 bytes.
     pub const fn depths(operand: Operand) -> [u32; 2] {
         let whole = STEP_BYTES * 8 / operand.bits();
         [whole / 2, whole]
     }
 
-    /// Registers of each thread: of A, B and D.
+    /// Returns the number of registers of A, B and D in each thread.
     pub const fn registers(self) -> [u32; 3] {
         let a = WARP_ROWS * self.k / self.a.per_register() / WARP_THREADS;
         let b = WARP_COLUMNS * self.k / self.b.per_register() / WARP_THREADS;
         [a, b, WARP_ROWS * WARP_COLUMNS / WARP_THREADS / self.d.per_register()]
     }
 
-    /// Element along K, and column of B, that a place holds; threads are 0 to 31.
+    /// Returns the index along K, and the column of B, that a register element holds. Threads are 0
+    /// to 31.
     pub const fn right_coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
         let each = self.b.per_register();
         [each * (thread % 4) + part + 4 * each * register, thread / 4]
     }
 
-    /// The place that holds this element along K of a column of B.
+    /// Returns the register element that holds element (`k`, `column`) of B.
     pub const fn right_place(self, [k, column]: [u32; 2]) -> Place {
         let each = self.b.per_register();
         Place { thread: 4 * column + k / each % 4, register: k / (4 * each), part: k % each }
     }
 
-    /// Every rule that it breaks.
+    /// Returns all rules that the form breaks.
     pub fn faults(self) -> Vec<WarpFault> {
         let Self { d, a, b, k } = self;
         let rules = [
@@ -77,8 +78,8 @@ impl WarpForm {
         rules.into_iter().filter_map(|(broken, fault)| broken.then_some(fault)).collect()
     }
 
-    /// The first version of the PTX ISA that has it, major and minor. Source: PTX ISA, "mma", the
-    /// notes.
+    /// Returns the first version of the PTX ISA that has this form, as (major, minor). Source: PTX
+    /// ISA, "mma", the notes.
     pub const fn ptx_version(self) -> (u32, u32) {
         match (self.a, self.d) {
             (Operand::E4m3 | Operand::E5m2, Accumulated::F16) => (8, 7),
@@ -91,7 +92,7 @@ impl WarpForm {
     }
 }
 
-/// The shape, as the instruction spells it: `m16n8k16`.
+/// Formats the shape as the instruction spells it: `m16n8k16`.
 impl fmt::Display for WarpForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "m{WARP_ROWS}n{WARP_COLUMNS}k{}", self.k)

@@ -1,81 +1,91 @@
-//! Which two accesses to the same memory conflict, and what has to lie between them.
+//! Conflicts between accesses to the same memory, and the ordering that each conflict requires.
 //!
-//! Source: PTX ISA, "Memory Consistency Model", "Proxies", "Causality order" and "Async proxy". An
-//! access needs the writes before it to be *seen*. Between accesses of different proxies a proxy
-//! fence has to lie as well, anywhere on the way. What an asynchronous operation has done is seen
-//! by whoever learns of its completion, without a fence. A read has only to be *over* before the
-//! memory is written again.
+//! Source: PTX ISA, "Memory Consistency Model", "Proxies", "Causality order" and "Async proxy". The
+//! rules:
+//!
+//! * Two reads, two reductions and two strong accesses do not conflict.
+//! * An access that follows a write or a reduction must *see* it: the write happens before the
+//!   access, at a sufficient scope. For an asynchronous write that replaces what an asynchronous
+//!   operation wrote, that operation only has to be *over*.
+//! * From the generic to the asynchronous proxy, a proxy fence is required as well, anywhere
+//!   between the two accesses.
+//! * The effects of an asynchronous operation are visible, without a fence, to every thread that
+//!   observes its completion.
+//! * Before memory that was read is written again, the read only has to be *over*.
 
 use super::clock::Epoch;
 use super::fence::Memory;
 use super::view::View;
 
-/// How an access reaches memory. Source: PTX ISA, "Proxies".
+/// The path by which an access reaches memory. Source: PTX ISA, "Proxies".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proxy {
-    /// Loads, stores and atomics of threads; also `cp.async`, `st.async` and `red.async`.
+    /// Loads, stores and atomics of threads. Also `cp.async`, `st.async` and `red.async`.
     Generic,
-    /// `cp.async.bulk`, with a tensor map and without, and `wgmma`.
+    /// `cp.async.bulk`, with or without a tensor map, and `wgmma`.
     Async,
 }
 
-/// What an access does.
+/// The effect of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// Reads.
+    /// Reads the value.
     Read,
-    /// Replaces what is there.
+    /// Replaces the value.
     Write,
-    /// Combines with what is there, in any order with its like: `red.async`,
+    /// Combines with the value. Reductions commute with each other: `red.async`,
     /// `cp.reduce.async.bulk`.
     Reduce,
 }
 
-/// An access, as far as conflicts are concerned.
+/// An access, reduced to the properties that determine conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// How it reaches memory.
+    /// Proxy through which it reaches memory.
     pub proxy: Proxy,
-    /// What it does.
+    /// Effect of the access.
     pub kind: AccessKind,
-    /// Whether it is an atomic or another strong operation, which does not race with its like.
+    /// Whether it is an atomic or another strong operation. Strong accesses do not race with each
+    /// other.
     pub strong: bool,
 }
 
-/// What has to lie between two accesses.
+/// The ordering that is required between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Requirement {
-    /// Nothing: they do not conflict.
+    /// None: the accesses do not conflict.
     Nothing,
-    /// The earlier one is over.
+    /// The earlier access is over.
     Over,
-    /// The earlier one is over, and a proxy fence lies behind it.
+    /// The earlier access is over, and a proxy fence follows it.
     OverAndFenced,
-    /// What the earlier one wrote is seen.
+    /// The writes of the earlier access are seen.
     Seen,
-    /// What the earlier one wrote is seen, and a proxy fence lies behind it.
+    /// The writes of the earlier access are seen, and a proxy fence follows them.
     SeenAndFenced,
 }
 
-/// Why two accesses do not go together.
+/// The reason why two accesses conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hazard {
-    /// The earlier one is not known to be over.
+    /// The earlier access is not known to be over.
     Unordered,
-    /// It is over, but what it wrote was told to its own block only.
+    /// The earlier access is over, but its writes were released or acquired within the scope of one
+    /// block only, and the later access is in another.
     Untold,
-    /// It is ordered before, but in the other proxy.
+    /// The earlier access is ordered before the later one, but no proxy fence separates them.
     NoProxyFence,
 }
 
 impl Access {
-    /// A weak access.
+    /// Creates a weak access.
     #[inline]
     pub const fn weak(proxy: Proxy, kind: AccessKind) -> Self {
         Self { proxy, kind, strong: false }
     }
 
-    /// What has to lie between this access and a `later` one to the same bytes.
+    /// Returns the ordering that is required between this access and a `later` one to the same
+    /// bytes.
     pub const fn before(self, later: Self) -> Requirement {
         use AccessKind::{Read, Reduce, Write};
         use Proxy::{Async, Generic};
@@ -88,7 +98,7 @@ impl Access {
             },
             (Write | Reduce, _) => match (self.proxy, later.proxy, later.kind) {
                 (Generic, Async, Read | Write | Reduce) => Requirement::SeenAndFenced,
-                // What is replaced need not be seen.
+                // A value that is overwritten need not be seen.
                 (Async, Async, Write) => Requirement::Over,
                 (Async, Async, Read | Reduce) | (Generic | Async, Generic, Read | Write | Reduce) => {
                     Requirement::Seen
@@ -99,8 +109,8 @@ impl Access {
 }
 
 impl Requirement {
-    /// What is missing between `step`, an access to `memory`, and what the agent of `view` does
-    /// now.
+    /// Returns the first part of the requirement that does not hold between `step`, an access to
+    /// `memory`, and the current operation of the agent of `view`.
     pub fn missing(self, step: Epoch, view: &View, memory: Memory) -> Option<Hazard> {
         let is_over = || (!view.knows_over(step)).then_some(Hazard::Unordered);
         let is_seen = || match view.follows(step) {

@@ -1,110 +1,112 @@
-//! Vector clocks, made for agents that mostly know the same.
+//! Vector clocks, optimised for agents that mostly know the same steps.
 //!
 //! A component counts the steps of one agent: a thread, or something asynchronous whose completion
-//! others learn of (an mbarrier's phases, a thread's bulk groups). Clocks share their numbers until
-//! they differ. What an agent knows of itself is kept beside its clock (see
-//! [`View`](super::View)), so that a barrier gives all its threads one and the same clock.
+//! others observe (an mbarrier's phases, a thread's bulk groups). Clocks share storage until they
+//! differ. An agent's knowledge of itself is kept outside its clock (see [`View`](super::View)), so
+//! after a barrier all its threads share one clock.
 
 use std::sync::Arc;
 
-/// An agent, as an index into clocks. Whoever uses clocks numbers its agents from 0.
+/// An agent, as an index into clocks. The user of the clocks numbers the agents from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Component(u32);
 
 impl Component {
-    /// The agent of this number.
+    /// Creates the agent with this number.
     #[inline]
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the agent's number.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// A step of an agent. Steps count from 1; the default is no step at all, which everybody knows.
+/// A step of an agent. Steps count from 1. The default is no step at all, and every clock includes
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch(u64);
 
 impl Epoch {
-    /// Step `count` of an agent.
+    /// Creates step `count` of an agent.
     #[inline]
     pub const fn new(component: Component, count: u32) -> Self {
         Self((component.0 as u64) << 32 | count as u64)
     }
 
-    /// The agent.
+    /// Returns the agent.
     #[inline]
     pub const fn component(self) -> Component {
         Component((self.0 >> 32) as u32)
     }
 
-    /// The number of the step.
+    /// Returns the number of the step.
     #[inline]
     pub const fn count(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether it is no step at all.
+    /// Returns whether this is the default, which is no step at all.
     #[inline]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 }
 
-/// The last step of each agent that is known; 0 for those beyond its end.
+/// A vector clock: the last known step of each agent, and 0 for agents beyond its length.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Arc<Vec<u32>>);
 
 impl Clock {
-    /// The last known step of an agent.
+    /// Returns the last known step of an agent.
     #[inline]
     pub fn get(&self, component: Component) -> u32 {
         self.0.get(component.0 as usize).copied().unwrap_or(0)
     }
 
-    /// Whether a step is known.
+    /// Returns whether a step is known.
     #[inline]
     pub fn knows(&self, step: Epoch) -> bool {
         self.get(step.component()) >= step.count()
     }
 
-    /// Whether both are one clock. Clocks that know the same may still be two.
+    /// Returns whether both clocks share their storage. Clocks that do not may still be equal.
     #[inline]
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether nothing is known.
+    /// Returns whether the clock has no components.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many agents it has a number for.
+    /// Returns the number of components.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The last known step of each agent, in their order.
+    /// Returns the last known step of each agent, in the order of the agents.
     pub fn steps(&self) -> impl Iterator<Item = Epoch> {
         self.0.iter().zip(0..).map(|(&count, number)| Epoch::new(Component::new(number), count))
     }
 
-    /// A number that clocks have in common which share their numbers, while they live.
+    /// Returns a number that identifies the clock's storage. Two live clocks have the same identity
+    /// if and only if they share it.
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Whether it knows all that `other` knows.
+    /// Returns whether the clock includes all steps that `other` includes.
     pub fn covers(&self, other: &Self) -> bool {
         let shared = self.0.iter().zip(other.0.iter()).all(|(mine, theirs)| mine >= theirs);
         shared && other.0.iter().skip(self.0.len()).all(|&theirs| theirs == 0)
     }
 
-    /// All that either knows.
+    /// Returns the union of both clocks.
     pub fn join(&self, other: &Self) -> Self {
         if self.same(other) || self.covers(other) {
             return self.clone();
@@ -127,7 +129,7 @@ impl Clock {
         }
     }
 
-    /// Learns of a step, and with it of those before it.
+    /// Adds a step, and with it all earlier steps of its agent.
     pub fn learn(&mut self, step: Epoch) {
         if self.knows(step) {
             return;

@@ -1,19 +1,20 @@
 //! Fences, and the scopes and orders of synchronising operations.
 
-/// Between whose threads a release and an acquire order memory. Source: PTX ISA, "Scope".
+/// The threads between which a release and an acquire order memory. Source: PTX ISA, "Scope".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// `.cta`, those of a block. Also at another block's barrier it is enough to hand over memory
-    /// that its own block has read and that a copy is to fill. In a cluster it spares an arrival
-    /// the wait until all that its thread wrote is seen there.
+    /// `.cta`, the threads of a block. Even at another block's barrier, this scope is sufficient to
+    /// hand over memory that the arriving block has read and that a copy is to overwrite. Within a
+    /// cluster it saves the arrival from waiting until all writes of its thread are visible to the
+    /// cluster.
     Block,
-    /// `.cluster`, those of the cluster, where there is one: what a thread wrote is seen by those
-    /// of other blocks.
+    /// `.cluster`, the threads of the cluster, if there is one: a thread's writes become visible to
+    /// those of other blocks.
     Cluster,
 }
 
 impl Scope {
-    /// Its modifier in PTX, without the dot.
+    /// Returns the PTX modifier, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Block => "cta",
@@ -22,26 +23,27 @@ impl Scope {
     }
 }
 
-/// The threads that an access, or a memory fence, is strong for: within it two such accesses to one
-/// place do not race, and a release is seen by an acquire. Source: PTX ISA, "Scope".
+/// The threads for which an access or a memory fence is strong. Within the scope, two strong
+/// accesses to the same address do not race, and an acquire sees what was released. Source: PTX
+/// ISA, "Scope".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemoryScope {
-    /// `.cta`, those of the block.
+    /// `.cta`, the threads of the block.
     Block,
-    /// `.cluster`, those of the cluster; without one, of the block.
+    /// `.cluster`, the threads of the cluster, or of the block if there is no cluster.
     Cluster,
-    /// `.gpu`, all of the device.
+    /// `.gpu`, all threads of the device.
     Device,
-    /// `.sys`, also those of the host and of other devices.
+    /// `.sys`, also the threads of the host and of other devices.
     System,
 }
 
 impl MemoryScope {
-    /// Every scope, the narrowest first.
+    /// All scopes, from the narrowest to the widest.
     pub const ALL: [Self; 4] = [Self::Block, Self::Cluster, Self::Device, Self::System];
 
-    /// Whether it includes another thread, which is in the same block, or in the same cluster, or in
-    /// neither.
+    /// Returns whether the scope includes another thread, which is in the same block, in the same
+    /// cluster only, or in neither.
     #[inline]
     pub const fn includes(self, same_block: bool, same_cluster: bool) -> bool {
         match self {
@@ -51,7 +53,7 @@ impl MemoryScope {
         }
     }
 
-    /// Its modifier in PTX, without the dot.
+    /// Returns the PTX modifier, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Block => "cta",
@@ -62,13 +64,14 @@ impl MemoryScope {
     }
 }
 
-/// How an access or a synchronisation orders others. Source: PTX ISA, "Memory Consistency Model".
+/// The memory order of an access or a synchronising operation. Source: PTX ISA, "Memory Consistency
+/// Model".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Plain: `ld`, `st`. Two of them that are not ordered otherwise race.
+    /// Plain `ld` and `st`. Two weak accesses race unless something else orders them.
     Weak,
-    /// `.relaxed`, `.volatile`, `atom` without more: does not race with its like, and orders
-    /// nothing.
+    /// `.relaxed`, `.volatile`, and `atom` without a modifier. Does not race with other strong
+    /// accesses, and orders nothing.
     Relaxed,
     /// `.acquire`.
     Acquire,
@@ -79,7 +82,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Its modifier in PTX, without the dot.
+    /// Returns the PTX modifier, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Weak => "weak",
@@ -90,7 +93,7 @@ impl Order {
         }
     }
 
-    /// Whether it learns what was released.
+    /// Returns whether the operation acquires what was released.
     #[inline]
     pub const fn acquires(self) -> bool {
         match self {
@@ -99,7 +102,7 @@ impl Order {
         }
     }
 
-    /// Whether it tells what came before it.
+    /// Returns whether the operation releases what precedes it.
     #[inline]
     pub const fn releases(self) -> bool {
         match self {
@@ -108,7 +111,7 @@ impl Order {
         }
     }
 
-    /// Whether it does not race with its like.
+    /// Returns whether the access is strong. Strong accesses do not race with each other.
     #[inline]
     pub const fn is_strong(self) -> bool {
         match self {
@@ -118,44 +121,44 @@ impl Order {
     }
 }
 
-/// What an operation on a barrier orders, and between whom.
+/// The order and the scope of an operation on a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semantics {
-    /// Release or acquire, or neither.
+    /// Release, acquire, or neither.
     pub order: Order,
-    /// Between whom.
+    /// The threads between which it orders memory.
     pub scope: Scope,
 }
 
 impl Semantics {
-    /// Those of an arrival without modifiers. Source: PTX ISA, "mbarrier.arrive".
+    /// Semantics of an arrival without modifiers. Source: PTX ISA, "mbarrier.arrive".
     pub const RELEASE: Self = Self { order: Order::Release, scope: Scope::Block };
-    /// Those of a wait without modifiers. Source: PTX ISA, "mbarrier.test_wait".
+    /// Semantics of a wait without modifiers. Source: PTX ISA, "mbarrier.test_wait".
     pub const ACQUIRE: Self = Self { order: Order::Acquire, scope: Scope::Block };
 }
 
-/// A memory that proxy fences tell apart.
+/// A kind of memory that proxy fences distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
-    /// Shared memory, of whichever block.
+    /// Shared memory of any block.
     Shared,
     /// Global memory.
     Global,
 }
 
-/// The memory that a fence of the asynchronous proxy names.
+/// The memory that a fence of the asynchronous proxy covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FencedMemory {
-    /// All of it: none is named.
+    /// All memory: the fence names none.
     All,
-    /// Shared memory: of the block, or of the cluster, where there is one.
+    /// Shared memory of the block, or of the cluster if there is one.
     Shared(Scope),
     /// Global memory.
     Global,
 }
 
 impl FencedMemory {
-    /// The memories that it covers.
+    /// Returns the kinds of memory that the fence covers.
     pub const fn memories(self) -> &'static [Memory] {
         match self {
             Self::All => &[Memory::Shared, Memory::Global],
@@ -168,23 +171,24 @@ impl FencedMemory {
 /// A fence. Source: PTX ISA, "membar, fence".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fence {
-    /// `fence.proxy.async`: later asynchronous operations see what the thread knows of this memory.
+    /// `fence.proxy.async`: later asynchronous operations see all accesses to this memory that the
+    /// thread knows of.
     ProxyAsync(FencedMemory),
-    /// `fence.mbarrier_init`: the asynchronous proxy and the cluster see the mbarriers that the
-    /// thread has initialised.
+    /// `fence.mbarrier_init`: the mbarriers that the thread has initialised become visible to the
+    /// asynchronous proxy and to the cluster.
     MbarrierInit,
-    /// `fence.acq_rel` and stronger ones: with relaxed atomics, what one thread did before it is
-    /// seen by another after its own.
+    /// `fence.acq_rel` and stronger fences. Together with relaxed atomics: what one thread did
+    /// before its fence is visible to another thread after that thread's fence.
     Memory,
-    /// `fence.proxy.tensormap::generic.release`: copies elsewhere see what the thread knows of
-    /// changes to tensor maps, once they have acquired the map.
+    /// `fence.proxy.tensormap::generic.release`: the changes to tensor maps that the thread knows
+    /// of become visible to copies of other threads, once these have acquired the map.
     TensorMapRelease,
-    /// `fence.proxy.alias`: accesses to one place under several virtual addresses.
+    /// `fence.proxy.alias`: orders accesses to the same memory through different virtual addresses.
     ProxyAlias,
 }
 
 impl Fence {
-    /// Its name in PTX; of a memory fence, without the scope.
+    /// Returns the PTX name. The name of a memory fence excludes its scope.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ProxyAsync(FencedMemory::All) => "fence.proxy.async",

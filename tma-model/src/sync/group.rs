@@ -1,41 +1,41 @@
-//! Groups of asynchronous copies that a thread waits for.
+//! Groups of asynchronous copies that a thread can wait for.
 
-/// Until when a bulk group is waited for.
+/// The stage of a bulk group that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupEnd {
-    /// `.read`: its sources are read, and may be written again.
+    /// `.read`: the sources of the group have been read, and may be overwritten.
     Read,
-    /// What it writes is written.
+    /// The destinations of the group have been written.
     Written,
 }
 
-/// How a wait for groups ends.
+/// The result of a wait for groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupWait {
-    /// Copies are still under way.
+    /// Copies are still in flight.
     Pending,
-    /// All groups up to this number are done.
+    /// All groups up to `last` are complete.
     Done {
-        /// The number, from 1; 0 if no group was waited for.
+        /// Number of the last complete group, from 1; 0 if there was no group to wait for.
         last: u32,
-        /// Whether no wait has seen this group done before.
+        /// Whether this is the first wait to find this group complete.
         news: bool,
     },
 }
 
 /// The bulk groups of a thread, numbered from 1. Source: PTX ISA, "cp.async.bulk.commit_group",
-/// "cp.async.bulk.wait_group". Groups of `wgmma` count the same way, with reads alone.
+/// "cp.async.bulk.wait_group". Groups of `wgmma` count in the same way, but only have reads.
 #[derive(Clone, Debug, Default)]
 pub struct BulkGroups {
-    /// The last group that was committed.
+    /// The last committed group.
     committed: u32,
-    /// The last group that a wait has seen read.
+    /// The last group that a wait has found read, or read and written.
     waited: u32,
-    /// Groups with copies under way.
+    /// Groups with copies in flight.
     open: Vec<OpenGroup>,
 }
 
-/// Pieces of copies of one group that are under way.
+/// The pieces in flight of the copies of one group.
 #[derive(Clone, Copy, Debug)]
 struct OpenGroup {
     number: u32,
@@ -44,24 +44,24 @@ struct OpenGroup {
 }
 
 impl BulkGroups {
-    /// The group that the next copy is of.
+    /// Returns the group of the next copy.
     pub fn current(&self) -> u32 {
         self.committed.saturating_add(1)
     }
 
-    /// The last group that was committed.
+    /// Returns the last committed group.
     pub fn committed(&self) -> u32 {
         self.committed
     }
 
-    /// The groups that it remembers: the last one that was committed, the last one that was waited
-    /// for, and those with copies under way, with the pieces to be read and written.
+    /// Returns the state: the last committed group, the last group that was waited for, and the
+    /// groups with copies in flight, each with its pieces to be read and to be written.
     pub fn parts(&self) -> impl Iterator<Item = (u32, [u32; 2])> {
         let open = self.open.iter().map(|group| (group.number, [group.to_read, group.to_write]));
         [(self.committed, [0; 2]), (self.waited, [0; 2])].into_iter().chain(open)
     }
 
-    /// Copies are started in the current group, so many pieces of which are to be read and written.
+    /// Starts copies in the current group, with `pieces` pieces to be read and written.
     pub fn start(&mut self, pieces: u32) {
         let current = self.current();
         let group = match self.open.iter().position(|group| group.number == current) {
@@ -76,7 +76,7 @@ impl BulkGroups {
         self.open.iter_mut().find(|group| group.number == number)
     }
 
-    /// A piece of a group has been read.
+    /// Records that a piece of a group has been read.
     pub fn read(&mut self, number: u32) {
         let group = self.open(number);
         debug_assert!(group.as_ref().is_some_and(|group| group.to_read > 0), "a piece is read once");
@@ -85,7 +85,7 @@ impl BulkGroups {
         }
     }
 
-    /// A piece of a group has been written.
+    /// Records that a piece of a group has been written.
     pub fn written(&mut self, number: u32) {
         let group = self.open(number);
         debug_assert!(group.as_ref().is_some_and(|group| group.to_write > 0), "a piece is written once");
@@ -94,12 +94,12 @@ impl BulkGroups {
         }
     }
 
-    /// `commit_group`: the copies since the last one become a group.
+    /// `commit_group`: the copies since the last commit become a group.
     pub fn commit(&mut self) {
         self.committed = self.current();
     }
 
-    /// Whether all groups up to `last` have come to `end`.
+    /// Returns whether all groups up to `last` have reached `end`.
     pub fn is_done(&self, last: u32, end: GroupEnd) -> bool {
         let under_way = |group: &OpenGroup| match end {
             GroupEnd::Read => group.to_read > 0,
@@ -108,7 +108,7 @@ impl BulkGroups {
         !self.open.iter().any(|group| group.number <= last && under_way(group))
     }
 
-    /// `wait_group`: waits until at most `pending` committed groups have not come to `end`.
+    /// `wait_group`: waits until at most `pending` committed groups have not reached `end`.
     pub fn wait(&mut self, pending: u32, end: GroupEnd) -> GroupWait {
         let last = self.committed.saturating_sub(pending);
         self.open.retain(|group| group.to_read > 0 || group.to_write > 0);
@@ -121,26 +121,26 @@ impl BulkGroups {
     }
 }
 
-/// The copies of a thread by `cp.async` without `.bulk`, which come in batches numbered from 1:
-/// `commit_group` ends one, and so does `cp.async.mbarrier.arrive`. Source: PTX ISA, "cp.async",
+/// The copies of a thread by `cp.async` without `.bulk`, in batches numbered from 1. A batch ends
+/// at `commit_group` or `cp.async.mbarrier.arrive`. Source: PTX ISA, "cp.async",
 /// "cp.async.commit_group", "cp.async.wait_group", "cp.async.mbarrier.arrive".
 #[derive(Clone, Debug, Default)]
 pub struct CopyGroups {
-    /// Batches that have ended.
+    /// The last batch that has ended.
     ended: u32,
-    /// The last batch of each group that was committed and not waited for.
+    /// The last batch of each group that was committed and not yet waited for.
     groups: Vec<u32>,
-    /// Batches with copies under way, and how many.
+    /// Batches with copies in flight, and the number of these copies.
     open: Vec<(u32, u32)>,
 }
 
 impl CopyGroups {
-    /// The batch that the next copy is of.
+    /// Returns the batch of the next copy.
     pub fn current(&self) -> u32 {
         self.ended.saturating_add(1)
     }
 
-    /// A copy of the current batch is started.
+    /// Starts a copy in the current batch.
     pub fn start(&mut self) {
         let current = self.current();
         match self.open.iter_mut().find(|open| open.0 == current) {
@@ -149,7 +149,7 @@ impl CopyGroups {
         }
     }
 
-    /// A copy of a batch has landed.
+    /// Records that a copy of a batch has landed.
     pub fn landed(&mut self, batch: u32) {
         let open = self.open.iter_mut().find(|open| open.0 == batch);
         debug_assert!(open.is_some(), "a copy lands once");
@@ -159,25 +159,25 @@ impl CopyGroups {
         self.open.retain(|open| open.1 > 0);
     }
 
-    /// The current batch ends; the answer is its number.
+    /// Ends the current batch, and returns its number.
     pub fn end_batch(&mut self) -> u32 {
         self.ended = self.current();
         self.ended
     }
 
-    /// `commit_group`: the copies since the last one become a group.
+    /// `commit_group`: the copies since the last commit become a group.
     pub fn commit(&mut self) {
         let batch = self.end_batch();
         self.groups.push(batch);
     }
 
-    /// Whether all copies of batches up to `batch` have landed.
+    /// Returns whether all copies of batches up to `batch` have landed.
     pub fn has_landed(&self, batch: u32) -> bool {
         self.open.iter().all(|&(open, _)| open > batch)
     }
 
-    /// `wait_group`: waits until at most `pending` groups are left. None is `wait_all`: for all
-    /// copies, committed or not.
+    /// `wait_group`: waits until at most `pending` groups are left. `None` is `wait_all`, which
+    /// waits for all copies, committed or not.
     pub fn wait(&mut self, pending: Option<u32>) -> GroupWait {
         let last = match pending {
             None => Some(self.current()),

@@ -5,60 +5,60 @@
 
 use crate::limits::{BARRIER_ARRIVALS, BARRIER_BYTES_EXPECTED};
 
-/// The greatest transaction count, and the least with the sign changed.
+/// The largest transaction count. The smallest is its negative.
 const MOST_TX: i64 = BARRIER_BYTES_EXPECTED as i64;
 
 /// An arrive-on operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// By how much the pending count falls.
+    /// Amount by which the pending count decreases.
     pub count: u32,
-    /// `.expect_tx`: bytes that the phase expects in addition, from before the arrival.
+    /// `.expect_tx`: bytes that the phase expects in addition. They count before the arrival does.
     pub expect_tx: Option<u32>,
-    /// `arrive_drop`: later phases expect `count` fewer.
+    /// `arrive_drop`: later phases expect `count` fewer arrivals.
     pub drop: bool,
-    /// `.noComplete`: must not be the last of the phase.
+    /// `.noComplete`: the arrival must not complete the phase.
     pub no_complete: bool,
 }
 
 impl Arrival {
-    /// `mbarrier.arrive`.
+    /// A plain `mbarrier.arrive`.
     pub const ONE: Self = Self { count: 1, expect_tx: None, drop: false, no_complete: false };
 }
 
 /// The phase that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The one with this parity: of the current and the preceding one.
+    /// The phase with this parity, out of the current and the preceding one.
     Parity(bool),
-    /// The one with this number, from 0.
+    /// The phase with this number, from 0.
     Number(u32),
 }
 
-/// Why an mbarrier does not take an operation.
+/// The reason why an operation on an mbarrier is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MbarrierFault {
-    /// An initialisation with a count that is not 1 to [`BARRIER_ARRIVALS`].
+    /// An initial count outside of 1 to [`BARRIER_ARRIVALS`].
     InitialCount,
-    /// More arrivals than the phase has left.
+    /// More arrivals than are pending in the phase.
     TooManyArrivals,
-    /// An arrival that counts for none.
+    /// An arrival with a count of zero.
     NoArrival,
     /// A wait for a phase that is neither the current nor the preceding one.
     OtherPhase,
-    /// The transaction count leaves its range.
+    /// The transaction count is out of range.
     TransactionRange,
-    /// The pending count rises above its range.
+    /// The pending count exceeds its range.
     PendingRange,
-    /// `.noComplete`, but the phase is complete.
+    /// An arrival with `.noComplete` that completes the phase.
     Completes,
-    /// A drop that leaves no arrival to expect.
+    /// A drop after which no arrivals are expected.
     NoneExpected,
 }
 
-/// What an mbarrier counts.
+/// The counts of an mbarrier.
 ///
-/// An operation that is a fault may leave the counts out of their range, as a message shows them.
+/// An operation that fails may leave the counts out of range, so that a message can show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MbarrierCount {
     expected: u32,
@@ -70,11 +70,11 @@ pub struct MbarrierCount {
 }
 
 impl MbarrierCount {
-    /// `mbarrier.init`: `count` arrivals complete each phase.
+    /// `mbarrier.init`: each phase completes after `count` arrivals.
     ///
     /// # Errors
     ///
-    /// A count out of its range.
+    /// A count that is out of range.
     pub const fn new(count: u32) -> Result<Self, MbarrierFault> {
         if count == 0 || count > BARRIER_ARRIVALS {
             return Err(MbarrierFault::InitialCount);
@@ -83,38 +83,39 @@ impl MbarrierCount {
         Ok(Self { expected: count, pending: count, tx: 0, phase: 0, expected_bytes, received_bytes })
     }
 
-    /// Arrivals that a phase expects.
+    /// Returns the number of arrivals that each phase expects.
     pub const fn expected(&self) -> u32 {
         self.expected
     }
 
-    /// Arrivals that the current phase still expects.
+    /// Returns the number of arrivals that the current phase still expects.
     pub const fn pending(&self) -> u32 {
         self.pending
     }
 
-    /// Bytes that the current phase still expects; below zero if they came before they were
-    /// expected.
+    /// Returns the bytes that the current phase still expects. The value is negative if bytes
+    /// arrived before they were expected.
     pub const fn tx(&self) -> i64 {
         self.tx
     }
 
-    /// Complete phases, which is the number of the current one from 0.
+    /// Returns the number of complete phases, which is the number of the current phase from 0.
     pub const fn phase(&self) -> u32 {
         self.phase
     }
 
-    /// Bytes that the current phase was told to expect.
+    /// Returns the bytes that the current phase was told to expect.
     pub const fn expected_bytes(&self) -> u64 {
         self.expected_bytes
     }
 
-    /// Bytes that have come in the current phase.
+    /// Returns the bytes that have arrived in the current phase.
     pub const fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
 
-    /// Whether anything has counted in the current phase that it still knows of.
+    /// Returns whether the current phase's counts differ from those at its start. Expected bytes
+    /// that have all arrived make no difference.
     pub const fn has_counted(&self) -> bool {
         self.pending != self.expected || self.tx != 0
     }
@@ -123,7 +124,7 @@ impl MbarrierCount {
     ///
     /// # Errors
     ///
-    /// More bytes than it can count.
+    /// A transaction count that is out of range.
     pub fn expect_tx(&mut self, bytes: u32) -> Result<(), MbarrierFault> {
         self.raise_tx(bytes)?;
         self.complete_if_due();
@@ -140,7 +141,7 @@ impl MbarrierCount {
     ///
     /// # Errors
     ///
-    /// More bytes than it can count.
+    /// A transaction count that is out of range.
     pub fn complete_tx(&mut self, bytes: u32) -> Result<(), MbarrierFault> {
         self.tx -= i64::from(bytes);
         self.received_bytes += u64::from(bytes);
@@ -151,11 +152,12 @@ impl MbarrierCount {
         Ok(())
     }
 
-    /// The current phase expects one arrival more: `cp.async.mbarrier.arrive` without `.noinc`.
+    /// Makes the current phase expect one more arrival: `cp.async.mbarrier.arrive` without
+    /// `.noinc`.
     ///
     /// # Errors
     ///
-    /// More arrivals than it can count.
+    /// A pending count that is out of range.
     pub fn expect_arrival(&mut self) -> Result<(), MbarrierFault> {
         if self.pending >= BARRIER_ARRIVALS {
             return Err(MbarrierFault::PendingRange);
@@ -164,11 +166,11 @@ impl MbarrierCount {
         Ok(())
     }
 
-    /// The arrive-on operation, after its expect-tx.
+    /// The arrive-on operation, preceded by its expect-tx.
     ///
     /// # Errors
     ///
-    /// What the counts do not allow.
+    /// An arrival that the counts do not allow.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<(), MbarrierFault> {
         if let Some(bytes) = arrival.expect_tx {
             self.raise_tx(bytes)?;
@@ -191,7 +193,7 @@ impl MbarrierCount {
         if arrival.no_complete && self.phase != phase { Err(MbarrierFault::Completes) } else { Ok(()) }
     }
 
-    /// A phase is complete when no arrival is pending and no byte: the next one starts with all
+    /// Completes the phase if no arrivals and no bytes are pending. The next phase starts with all
     /// arrivals pending.
     fn complete_if_due(&mut self) {
         if self.pending > 0 || self.tx != 0 {
@@ -202,8 +204,8 @@ impl MbarrierCount {
         (self.expected_bytes, self.received_bytes) = (0, 0);
     }
 
-    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a
-    /// state is of the current phase or of the one right before it.
+    /// Returns whether the awaited phase is complete. Source: PTX ISA, "mbarrier.test_wait": a
+    /// state belongs to the current phase or to the one immediately before it.
     ///
     /// # Errors
     ///
@@ -220,9 +222,9 @@ impl MbarrierCount {
 }
 
 impl Awaited {
-    /// How many phases have to be complete for a wait by an agent that knows of `known`: of the two
-    /// phases that a parity can mean, the one that the agent knows to be complete, or else the
-    /// next.
+    /// Returns how many phases must be complete for the wait to succeed, for an agent that knows
+    /// `known` phases to be complete. A parity can stand for two phases: the last one that the
+    /// agent knows to be complete, if that has the parity, and otherwise the next one.
     pub const fn phases(self, known: u32) -> u32 {
         match self {
             Self::Parity(parity) if (known & 1 == 1) != parity => known,

@@ -1,19 +1,19 @@
-//! The arithmetic of synchronisation: what comes before what, and how barriers and groups count.
+//! The arithmetic of synchronisation: happens-before, and the counts of barriers and groups.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`clock`] | vector clocks over numbered agents |
-//! | [`view`] | what an agent knows of the others, and how it releases and acquires that |
-//! | [`access`] | which two accesses conflict, and what has to lie between them |
+//! | [`view`] | an agent's knowledge of the others, and how it is released and acquired |
+//! | [`access`] | conflicting accesses, and the ordering that they require |
 //! | [`mbarrier`] | the counts of an mbarrier: arrivals, bytes, phases |
-//! | [`phase`] | what the completion of an mbarrier's phase orders |
+//! | [`phase`] | the ordering that the completion of an mbarrier's phase establishes |
 //! | [`group`] | groups of asynchronous copies |
-//! | [`parts`] | what a state consists of, for who compares states |
+//! | [`parts`] | the parts of a state, for the comparison of states |
 //! | [`fence`] | fences, scopes and memory orders, with their names in PTX |
 //!
-//! Nothing here knows threads, addresses or findings. Whoever uses it numbers its agents (threads,
-//! groups of threads, barriers' phases, bulk groups), and makes messages of the faults, which are
-//! plain data.
+//! Nothing here depends on threads, addresses or diagnostics. The user numbers the agents (threads,
+//! groups of threads, barriers' phases, bulk groups) and turns faults, which are plain data, into
+//! messages.
 
 pub mod access;
 pub mod clock;

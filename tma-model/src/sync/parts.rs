@@ -1,19 +1,20 @@
-//! What a state of synchronisation consists of.
+//! The parts of a synchronisation state.
 //!
-//! Whoever compares two states, such as the checker that looks for one that recurs, visits their
-//! parts in order. Steps are told with their agents: only their order matters.
+//! Code that compares two states visits their parts in order. The checker, for example, looks for a
+//! state that recurs. A step is visited together with its agent: only the order of an agent's steps
+//! matters, not their numbers.
 
 use super::clock::{Clock, Epoch};
 
 /// A part of a state.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'a> {
-    /// What somebody knows.
+    /// The steps that an agent knows.
     Clock(&'a Clock),
-    /// A step of an agent, of which somebody may ask whether it is known.
+    /// A step of an agent that may later be looked up in a clock.
     Step(Epoch),
-    /// All steps of an agent up to this one, of which something is so.
+    /// All steps of an agent up to this one, which share a property such as being fenced.
     UpTo(Epoch),
-    /// Anything else.
+    /// Any other value.
     Number(u64),
 }

@@ -1,13 +1,15 @@
-//! What the completion of an mbarrier's phase orders, and the waits that it may overrun.
+//! The ordering that the completion of an mbarrier's phase establishes, and the waits that a
+//! completion may overrun.
 //!
-//! Who sees a phase complete learns what came before the arrivals of that phase and of those before
-//! it. Of copies that count at the mbarrier a completion tells what had happened when they were
-//! issued, as *past*; relaxed arrivals tell as much.
+//! A wait that observes a phase complete acquires what the arrivals of that phase and of all
+//! earlier phases released. A copy that signals the mbarrier releases nothing: its completion only
+//! proves that what had happened when the copy was issued is *past*. A relaxed arrival proves the
+//! same.
 //!
-//! An mbarrier tells its current phase from the one before, and no more (PTX ISA,
-//! "mbarrier.test_wait"). A wait that comes when one more phase has completed waits for the phase
-//! after that, or forever: it is *overrun*. So each completion has to know of the waits that have
-//! seen the phase before it complete.
+//! A wait can distinguish the current phase of an mbarrier from the preceding one, and no others
+//! (PTX ISA, "mbarrier.test_wait"). A wait that comes one phase too late therefore waits for the
+//! phase after that, possibly forever: it is *overrun*. To rule this out, each completion of a
+//! phase must be ordered after the waits that have observed the preceding phase complete.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +18,17 @@ use super::fence::Scope;
 use super::parts::Part;
 use super::view::{KEPT, Knowledge, Releases, View};
 
-/// A wait that has seen a phase complete.
+/// A wait that has observed a phase complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait<S> {
-    /// The step of the agent that waited.
+    /// The step of the waiting agent.
     pub step: Epoch,
-    /// Where it is in the program.
+    /// Location in the program.
     pub site: S,
 }
 
-/// What had happened when a copy was issued, or at a relaxed arrival: what the agent knows to be
-/// past, and its own steps up to its last wait.
+/// Steps known to have happened at the issue of a copy, or at a relaxed arrival: those that the
+/// agent knows to be past, and its own up to its last wait.
 #[derive(Clone, Debug, Default)]
 pub struct Issue {
     past: Clock,
@@ -34,7 +36,8 @@ pub struct Issue {
 }
 
 impl Issue {
-    /// What `view` issues now. `waited` is the agent's step at its last wait, or 0.
+    /// Captures what has happened before `view` issues an operation now. `waited` is the agent's
+    /// step at its last wait, or 0.
     pub fn of(view: &View, waited: u32) -> Self {
         Self { past: view.knows().past().clone(), waited: Epoch::new(view.epoch().component(), waited) }
     }
@@ -48,7 +51,7 @@ pub struct Issues {
 }
 
 impl Issues {
-    /// One more.
+    /// Adds an issue.
     pub fn add(&mut self, issue: &Issue) {
         if !self.past.iter().any(|past| past.same(&issue.past)) {
             self.past.push(issue.past.clone());
@@ -61,17 +64,17 @@ impl Issues {
         }
     }
 
-    /// Those of `other` as well.
+    /// Adds the issues of `other`.
     pub fn merge(&mut self, mut other: Self) {
         self.past.push(other.join());
     }
 
-    /// What it consists of, joined.
+    /// Visits the parts of the issues, after joining them.
     pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
         visit(Part::Clock(&self.join()));
     }
 
-    /// All of it. It stays here, in short.
+    /// Joins the issues and returns the result, which also replaces them here.
     pub fn join(&mut self) -> Clock {
         let mut all = self.past.pop().unwrap_or_default();
         for past in self.past.drain(..) {
@@ -85,34 +88,35 @@ impl Issues {
     }
 }
 
-/// What arrivals have told.
+/// The knowledge that arrivals have released.
 #[derive(Clone, Debug, Default)]
 struct Arrived {
-    /// Agents of the mbarrier's own block.
+    /// Releases by agents of the mbarrier's own block.
     near: Releases,
-    /// Agents of other blocks, to the cluster.
+    /// Releases by agents of other blocks, at the scope of the cluster.
     far: Releases,
-    /// Agents of other blocks, to their own block.
+    /// Releases by agents of other blocks, at the scope of their block.
     aside: Releases,
-    /// What was past for copies that have counted, and for relaxed arrivals.
+    /// Steps that were past at the issue of the copies that have counted, and at relaxed arrivals.
     issues: Issues,
 }
 
-/// What a complete phase tells who waits within the scope of a block, and of the cluster.
+/// The knowledge that a wait acquires from a complete phase, at the scope of a block and of the
+/// cluster.
 #[derive(Clone, Debug, Default)]
 struct Completed {
     block: Knowledge,
     cluster: Knowledge,
 }
 
-/// What the phases of an mbarrier order. `S` is a place in the program.
+/// The ordering that the phases of an mbarrier establish. `S` is a location in the program.
 #[derive(Clone, Debug)]
 pub struct PhaseOrder<S> {
-    /// Of all phases.
+    /// Releases of all phases so far.
     arrived: Arrived,
-    /// Of the last complete phase.
+    /// Knowledge that the last complete phase conveys.
     completed: Completed,
-    /// The waits that have seen the last complete phase: the last one of each agent.
+    /// The waits that have observed the last complete phase: the last wait of each agent.
     waits: BTreeMap<Component, (u32, S)>,
     overrun: Option<Wait<S>>,
 }
@@ -125,7 +129,8 @@ impl<S> Default for PhaseOrder<S> {
 }
 
 impl<S: Copy> PhaseOrder<S> {
-    /// What the arrivals of agents of the mbarrier's own block, or of others, release.
+    /// Returns the releases to which an arrival adds, depending on its scope and on whether the
+    /// agent belongs to the mbarrier's own block.
     pub fn arrivals(&mut self, own_block: bool, scope: Scope) -> &mut Releases {
         match (own_block, scope) {
             (true, Scope::Block | Scope::Cluster) => &mut self.arrived.near,
@@ -134,17 +139,18 @@ impl<S: Copy> PhaseOrder<S> {
         }
     }
 
-    /// A copy counts here that was issued so, or an arrival that releases nothing.
+    /// Records the issue of a copy that counts at this mbarrier, or an arrival that releases
+    /// nothing.
     pub fn note_issue(&mut self, issue: &Issue) {
         self.arrived.issues.add(issue);
     }
 
-    /// A wait has seen the last complete phase.
+    /// Records a wait that has observed the last complete phase.
     pub fn note_wait(&mut self, wait: Wait<S>) {
         self.waits.insert(wait.step.component(), (wait.step.count(), wait.site));
     }
 
-    /// What the last complete phase tells.
+    /// Returns the knowledge that a wait at `scope` acquires from the last complete phase.
     pub fn completed(&self, scope: Scope) -> &Knowledge {
         match scope {
             Scope::Block => &self.completed.block,
@@ -152,7 +158,7 @@ impl<S: Copy> PhaseOrder<S> {
         }
     }
 
-    /// What it consists of, but for places in the program.
+    /// Visits the parts of the state, except for locations in the program.
     pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
         let Arrived { near, far, aside, issues } = &mut self.arrived;
         [near, far, aside].into_iter().for_each(|releases| releases.parts(visit));
@@ -166,7 +172,7 @@ impl<S: Copy> PhaseOrder<S> {
         }
     }
 
-    /// A phase is complete, which is step `phase` of the mbarrier's own.
+    /// Completes a phase. `phase` is the mbarrier's own step for it.
     pub fn complete(&mut self, phase: Epoch) {
         let mut near = self.arrived.near.join();
         near.learn(phase);
@@ -184,8 +190,8 @@ impl<S: Copy> PhaseOrder<S> {
         self.waits.clear();
     }
 
-    /// A wait for the phase before the last complete one that nothing orders before the end of
-    /// that: told once.
+    /// Takes the wait that the last completion has overrun: it observed the preceding phase, and
+    /// nothing orders it before the completion. Each overrun is reported once.
     pub fn take_overrun(&mut self) -> Option<Wait<S>> {
         self.overrun.take()
     }

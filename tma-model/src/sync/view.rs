@@ -1,14 +1,17 @@
-//! What an agent knows of the others.
+//! An agent's knowledge of the others.
 //!
-//! Knowledge has four parts, each of which includes the one before it or is a part of it:
+//! Knowledge is four sets of steps, each of which contains the one before it:
 //!
-//! * *ready*: steps whose writes the asynchronous proxy sees, for each memory, because a proxy
-//!   fence lies behind them;
+//! * *ready*: steps whose writes the asynchronous proxy sees, because a proxy fence follows them.
+//!   There is one such set for each kind of memory;
 //! * *seen*: steps whose writes the agent itself sees;
-//! * *over*: steps that have ended, though what they wrote need not be seen: what an arrival tells
-//!   another block within the scope of its own;
+//! * *over*: steps that have ended, though their writes need not be visible. This is what another
+//!   block learns from an arrival at the scope of a block;
 //! * *past*: steps that have happened, such as those before the issue of a copy that has completed.
-//!   They order phases of barriers, and no access to memory.
+//!   They order the phases of barriers, but no accesses to memory.
+//!
+//! For the steps that are over, there is also the subset that a proxy fence follows: a copy may
+//! overwrite what they have read.
 
 use std::ops::{Index, IndexMut};
 
@@ -16,12 +19,12 @@ use super::clock::{Clock, Component, Epoch};
 use super::fence::Memory;
 use super::parts::Part;
 
-/// One value for each memory.
+/// One value for each kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByMemory<T> {
-    /// Of shared memory.
+    /// Value for shared memory.
     pub shared: T,
-    /// Of global memory.
+    /// Value for global memory.
     pub global: T,
 }
 
@@ -48,29 +51,29 @@ impl<T> IndexMut<Memory> for ByMemory<T> {
 }
 
 impl ByMemory<Clock> {
-    /// All that either knows, of each memory.
+    /// Joins the clocks of each memory.
     fn join(&self, other: &Self) -> Self {
         Self { shared: self.shared.join(&other.shared), global: self.global.join(&other.global) }
     }
 
-    /// Whether both are the same clocks.
+    /// Returns whether both have the same clocks.
     fn same(&self, other: &Self) -> bool {
         self.shared.same(&other.shared) && self.global.same(&other.global)
     }
 }
 
-/// What is known of others.
+/// An agent's knowledge of other agents' steps.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
     seen: Clock,
     ready: ByMemory<Clock>,
-    /// None where nothing is over that is not seen as well.
+    /// `None` if all steps that are over are seen as well.
     over: Option<Over>,
-    /// None where nothing is past that is not over as well.
+    /// `None` if all steps that are past are over as well.
     past: Option<Clock>,
 }
 
-/// Steps that are over, and those of them that a proxy fence of each memory follows.
+/// Steps that are over, and those among them that a proxy fence for each memory follows.
 #[derive(Clone, Debug)]
 struct Over {
     all: Clock,
@@ -78,52 +81,53 @@ struct Over {
 }
 
 impl Knowledge {
-    /// All steps whose writes are seen.
+    /// Returns all steps whose writes are seen.
     #[inline]
     pub fn seen(&self) -> &Clock {
         &self.seen
     }
 
-    /// All steps whose generic writes to `memory` lie behind a proxy fence.
+    /// Returns all steps whose generic writes to `memory` are followed by a proxy fence.
     #[inline]
     pub fn fenced(&self, memory: Memory) -> &Clock {
         &self.ready[memory]
     }
 
-    /// All steps that are known to be over.
+    /// Returns all steps that are known to be over.
     #[inline]
     pub fn over(&self) -> &Clock {
         self.over.as_ref().map_or(&self.seen, |over| &over.all)
     }
 
-    /// Those of them that a proxy fence of each memory follows.
+    /// Returns the steps that are over and followed by a proxy fence, for each memory.
     fn over_fenced(&self) -> &ByMemory<Clock> {
         self.over.as_ref().map_or(&self.ready, |over| &over.fenced)
     }
 
-    /// Steps known to be over whose generic reads of `memory` come before a proxy fence.
+    /// Returns the steps known to be over whose generic reads of `memory` are followed by a proxy
+    /// fence.
     pub fn fenced_reads(&self, memory: Memory) -> &Clock {
         &self.over_fenced()[memory]
     }
 
-    /// All steps that are known to have happened.
+    /// Returns all steps that are known to have happened.
     pub fn past(&self) -> &Clock {
         self.past.as_ref().unwrap_or_else(|| self.over())
     }
 
-    /// Learns that `past` has happened, and nothing else of it.
+    /// Adds `past` to the steps that have happened, and to no other set.
     pub fn learn_past(&mut self, past: &Clock) {
         if !self.past().covers(past) {
             self.past = Some(self.past().join(past));
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns whether no step is known.
     pub fn is_empty(&self) -> bool {
         self.over().is_empty()
     }
 
-    /// What it consists of.
+    /// Visits the parts of the knowledge.
     pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
         let (ready, over_fenced) = (&self.ready, self.over_fenced());
         let fenced = [&ready.shared, &ready.global, &over_fenced.shared, &over_fenced.global];
@@ -133,13 +137,14 @@ impl Knowledge {
         visit(Part::Number(u64::from(self.over.is_some()) << 1 | u64::from(self.past.is_some())));
     }
 
-    /// What another block learns of it that is told, or listens, within the scope of a block only.
+    /// Returns what another block learns of this knowledge if the release or the acquire is at the
+    /// scope of a block.
     pub fn to_other_block(&self) -> Self {
         let over = Over { all: self.over().clone(), fenced: self.over_fenced().clone() };
         Self { over: Some(over), past: self.past.clone(), ..Self::default() }
     }
 
-    /// Whether all parts of both are the same clocks.
+    /// Returns whether both share all their clocks.
     pub fn same(&self, other: &Self) -> bool {
         self.seen.same(&other.seen)
             && self.ready.same(&other.ready)
@@ -148,7 +153,7 @@ impl Knowledge {
             && self.past().same(other.past())
     }
 
-    /// All that either knows.
+    /// Returns the union of both.
     pub fn join(&self, other: &Self) -> Self {
         let over = match (&self.over, &other.over) {
             (None, None) => None,
@@ -164,13 +169,12 @@ impl Knowledge {
         Self { seen: self.seen.join(&other.seen), ready: self.ready.join(&other.ready), over, past }
     }
 
-    /// Learns of a step, behind which no proxy fence lies.
+    /// Adds a step that no proxy fence follows.
     pub fn learn(&mut self, step: Epoch) {
         self.learn_fenced(step, ByMemory::default());
     }
 
-    /// Learns of a step, and that of the agent's steps those up to `fenced` lie behind a proxy
-    /// fence of each memory.
+    /// Adds a step. The agent's steps up to `fenced` are followed by a proxy fence for each memory.
     fn learn_fenced(&mut self, step: Epoch, fenced: ByMemory<u32>) {
         let (shared, global) =
             (Epoch::new(step.component(), fenced.shared), Epoch::new(step.component(), fenced.global));
@@ -190,32 +194,32 @@ impl Knowledge {
     }
 }
 
-/// An agent's view: what it knows of others, and its own steps.
+/// An agent's view: its knowledge of others, and its own steps.
 #[derive(Clone, Debug)]
 pub struct View {
     me: Component,
-    /// Its current step.
+    /// The agent's current step.
     own: u32,
-    /// Its own last step that the asynchronous proxy sees, in each memory.
+    /// The agent's own last step that the asynchronous proxy sees, for each memory.
     own_fenced: ByMemory<u32>,
     knows: Knowledge,
-    /// Whether any of this is asked for: if not, it learns and tells nothing.
+    /// Whether the view is in use. If not, it neither acquires nor releases anything.
     used: bool,
 }
 
 impl View {
-    /// An agent that knows nothing. One that is not `used` stays so.
+    /// Creates an agent that knows nothing. An agent that is not `used` stays so.
     pub fn new(me: Component, used: bool) -> Self {
         Self { me, own: 1, own_fenced: ByMemory::default(), knows: Knowledge::default(), used }
     }
 
-    /// The current step.
+    /// Returns the current step.
     #[inline]
     pub fn epoch(&self) -> Epoch {
         Epoch::new(self.me, self.own)
     }
 
-    /// What it consists of.
+    /// Visits the parts of the view.
     pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
         let ByMemory { shared, global } = self.own_fenced;
         visit(Part::Step(self.epoch()));
@@ -225,64 +229,64 @@ impl View {
         self.knows.parts(visit);
     }
 
-    /// What it knows of others.
+    /// Returns what the agent knows of others.
     #[inline]
     pub fn knows(&self) -> &Knowledge {
         &self.knows
     }
 
-    /// Whether `step` comes before what the agent does now, and what it wrote is seen.
+    /// Returns whether `step` happens before the agent's current operation, and its writes are
+    /// visible.
     #[inline]
     pub fn follows(&self, step: Epoch) -> bool {
         step.component() == self.me || self.knows.seen.knows(step)
     }
 
-    /// Whether `step` comes before what the agent does now: enough if it wrote nothing that
-    /// matters.
+    /// Returns whether `step` is over before the agent's current operation. This is sufficient if
+    /// the writes of the step do not matter.
     #[inline]
     pub fn knows_over(&self, step: Epoch) -> bool {
         step.component() == self.me || self.knows.over().knows(step)
     }
 
-    /// Whether what the agent starts now in the asynchronous proxy sees what `step` wrote to
-    /// `memory` through the generic proxy.
+    /// Returns whether an asynchronous operation that the agent starts now sees what `step` wrote
+    /// to `memory` through the generic proxy.
     pub fn sees_async(&self, step: Epoch, memory: Memory) -> bool {
         self.lies_behind(step, memory, &self.knows.ready[memory])
     }
 
-    /// Whether a proxy fence lies between the generic read `step` of `memory`, which is over, and
-    /// what the agent starts now in the asynchronous proxy. Without one a copy into global memory
-    /// may overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
+    /// Returns whether a proxy fence separates the generic read `step` of `memory`, which is over,
+    /// from an asynchronous operation that the agent starts now. Without one, a copy into global
+    /// memory may overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
     /// (`tests/tests/litmus/proxies.rs`).
     pub fn fences_read(&self, step: Epoch, memory: Memory) -> bool {
         self.lies_behind(step, memory, self.knows.fenced_reads(memory))
     }
 
-    /// Whether `step` lies behind a fence: the agent's own, or one of those that `fenced` tells of.
+    /// Returns whether a fence follows `step`: the agent's own, or one that `fenced` records.
     fn lies_behind(&self, step: Epoch, memory: Memory, fenced: &Clock) -> bool {
         let own = step.component() == self.me && self.own_fenced[memory] >= step.count();
         own || fenced.knows(step)
     }
 
-    /// What follows is a new step: others may come to know what went before without knowing what
-    /// follows.
+    /// Starts a new step. Others may learn of what precedes it without learning of what follows it.
     pub fn step(&mut self) {
         self.own = self.own.saturating_add(1);
     }
 
-    /// Learns of a step of another agent, behind which no proxy fence lies.
+    /// Adds a step of another agent that no proxy fence follows.
     pub fn learn(&mut self, step: Epoch) {
         debug_assert!(step.component() != self.me, "an agent knows its own steps");
         self.knows.learn(step);
     }
 
-    /// Learns that `past` has happened, and nothing else of it.
+    /// Adds `past` to the steps that have happened, and to no other set.
     pub fn learn_past(&mut self, past: &Clock) {
         self.knows.learn_past(past);
     }
 
     /// A proxy fence: makes all that the agent knows ready for the asynchronous proxy, in these
-    /// memories.
+    /// kinds of memory.
     pub fn fence_async(&mut self, memories: &[Memory]) {
         for &memory in memories {
             self.knows.ready[memory] = self.knows.seen.clone();
@@ -295,13 +299,14 @@ impl View {
     }
 }
 
-/// Joins knowledge into views. Many threads in a row join the same two: the last join is kept.
+/// Joins knowledge into views. Often many threads in a row perform the same join, so the last one
+/// is cached.
 #[derive(Debug, Default)]
 pub struct Acquirer {
     last: Option<Join>,
 }
 
-/// A join that was made.
+/// A cached join: the view's knowledge before, the acquired knowledge, and the result.
 #[derive(Debug)]
 struct Join {
     before: Knowledge,
@@ -310,7 +315,7 @@ struct Join {
 }
 
 impl Acquirer {
-    /// `view` learns `news`.
+    /// Joins `news` into `view`.
     pub fn acquire(&mut self, view: &mut View, news: &Knowledge) {
         if !view.used || view.knows.same(news) {
             return;
@@ -328,19 +333,20 @@ impl Acquirer {
     }
 }
 
-/// What several agents released, not yet joined.
+/// The releases of several agents, not yet joined.
 #[derive(Clone, Debug, Default)]
 pub struct Releases {
     known: Vec<Knowledge>,
-    /// The releasing agents' own steps, and those of them behind a proxy fence of each memory.
+    /// The releasing agents' own steps, and the last of these that a proxy fence for each memory
+    /// follows.
     own: Vec<(Epoch, ByMemory<u32>)>,
 }
 
-/// How many differing clocks are kept before they are joined.
+/// The number of distinct clocks that are kept before they are joined.
 pub(super) const KEPT: usize = 32;
 
 impl Releases {
-    /// Adds what `view` knows and has done, and starts a new step of it.
+    /// Adds what `view` knows and its own steps, and starts a new step of the view.
     pub fn release(&mut self, view: &mut View) {
         if !view.used {
             return;
@@ -350,7 +356,7 @@ impl Releases {
         view.step();
     }
 
-    /// Adds what was released elsewhere.
+    /// Adds knowledge that was released elsewhere.
     pub fn add(&mut self, knows: &Knowledge) {
         if !self.known.iter().any(|known| known.same(knows)) {
             self.known.push(knows.clone());
@@ -360,12 +366,12 @@ impl Releases {
         }
     }
 
-    /// What it consists of, joined.
+    /// Visits the parts of the releases, after joining them.
     pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
         self.join().parts(visit);
     }
 
-    /// All of it. It stays here, in short.
+    /// Joins the releases and returns the result, which also replaces them here.
     pub fn join(&mut self) -> Knowledge {
         let mut all = self.known.pop().unwrap_or_default();
         for known in self.known.drain(..) {

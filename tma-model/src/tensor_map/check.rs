@@ -1,22 +1,21 @@
-//! The rules for the parameters of a map: those of the documentation, and what a driver refuses
-//! beside them.
+//! The rules for a map's parameters: the documented ones, and others that a driver enforces.
 
 use super::{Fill, MapFault, Mode, TensorMap};
 use crate::limits;
 use crate::{Interleave, Swizzle};
 
-/// Fails unless `holds`.
+/// Returns the fault unless `holds`.
 fn require(holds: bool, fault: MapFault) -> Result<(), MapFault> {
     if holds { Ok(()) } else { Err(fault) }
 }
 
 impl TensorMap {
-    /// Checks the parameters. A launch does it before it runs, and the simulator for a copy with a
-    /// map that a kernel has changed.
+    /// Checks the parameters. A launch checks them before it runs. The simulator checks them at a
+    /// copy with a map that the kernel has changed.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, with what was found.
+    /// The first rule that is broken, with the offending value.
     pub fn check(&self) -> Result<(), MapFault> {
         self.check_rank()?;
         self.check_tensor()?;
@@ -91,7 +90,7 @@ impl TensorMap {
                 require(range.contains(&corner), MapFault::Corner { rank, dimension, corner })?;
             }
             let (first, last) = self.bounding_box(lower, upper, index);
-            // No document says that it ends below 2^31; a driver refuses it.
+            // Undocumented: a driver rejects boxes that end at 2^31 or later.
             let holds = first <= last && last <= i32::MAX.into();
             require(holds, MapFault::BoundingBox { dimension, first, last })?;
         }
@@ -104,7 +103,7 @@ impl TensorMap {
         self.check_row(channels)
     }
 
-    /// A driver asks it also with an interleaved layout, where the documentation does not.
+    /// A driver requires this also of interleaved layouts, for which the documentation does not.
     fn check_row(&self, elements: u32) -> Result<(), MapFault> {
         let bytes = elements * self.element.bytes();
         require(u64::from(bytes).is_multiple_of(limits::BOX_INNER_BYTES), MapFault::RowBytes { bytes })
@@ -117,7 +116,7 @@ impl TensorMap {
 
     fn check_swizzle(&self) -> Result<(), MapFault> {
         match (self.interleave, self.swizzle.span()) {
-            // So says the documentation. A driver takes others, and what they do is not known.
+            // The documentation requires it. A driver accepts other swizzles, with unknown effects.
             (Interleave::B32, _) => require(self.swizzle == Swizzle::B32, MapFault::InterleaveSwizzle),
             (Interleave::None, Some(span)) => {
                 let bytes = self.row_bytes();

@@ -1,5 +1,5 @@
-//! The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`, as what was found where one
-//! is broken.
+//! The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`, as faults with the
+//! offending values.
 
 use std::fmt;
 
@@ -9,41 +9,41 @@ use crate::limits;
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapFault {
-    /// A rank that is not `least` to 5; `mode` tells what asks for that many.
+    /// A rank outside of `least` to 5. `mode` names the reason for the lower bound.
     Rank { rank: usize, least: usize, mode: &'static str },
-    /// As many strides and element strides as the rank asks for were not given.
+    /// The number of strides or of element strides does not match the rank.
     Lengths { rank: usize, strides: usize, element_strides: usize },
-    /// As many box extents as dimensions were not given.
+    /// The number of box extents does not match the rank.
     BoxRank { rank: usize, extents: usize },
-    /// As many corners as dimensions of pixels were not given.
+    /// The number of corners does not match the number of pixel dimensions.
     Corners { rank: usize, lower: usize, upper: usize },
     /// An address that is not a multiple of `unit` bytes.
     Address { address: u64, unit: u64 },
-    /// An extent of the tensor that is not 1 to 2^32.
+    /// An extent of the tensor outside of 1 to 2^32.
     Extent { dimension: usize, extent: u64 },
     /// A stride that is not a multiple of `unit` bytes below 2^40.
     Stride { dimension: usize, bytes: u64, unit: u64 },
-    /// An element stride that is not 1 to 8.
+    /// An element stride outside of 1 to 8.
     ElementStride { dimension: usize, stride: u32 },
-    /// An extent of the box that is not 1 to 256.
+    /// An extent of the box outside of 1 to 256.
     BoxExtent { dimension: usize, extent: u32 },
-    /// Channels of a pixel that are not 1 to 256.
+    /// A number of channels per pixel outside of 1 to 256.
     Channels { channels: u32 },
-    /// Pixels of a column that are not 1 to 1024.
+    /// A number of pixels per column outside of 1 to 1024.
     Pixels { pixels: u32 },
-    /// Rows of the box that are not a multiple of 16 bytes.
+    /// Rows of the box whose size is not a multiple of 16 bytes.
     RowBytes { bytes: u32 },
-    /// More bytes than a multiprocessor has shared memory.
+    /// A box larger than the shared memory of a multiprocessor.
     BoxBytes { bytes: u32 },
     /// Rows that are longer than the swizzle's span.
     SwizzleSpan { bytes: u32, span: u32 },
-    /// An interleaved layout of 32 bytes without the swizzle of 32.
+    /// An interleaved layout of 32 bytes without the 32-byte swizzle.
     InterleaveSwizzle,
-    /// A corner that a map of this rank has no room for.
+    /// A corner that does not fit in a map of this rank.
     Corner { rank: usize, dimension: usize, corner: i32 },
-    /// A bounding box that holds no pixel, or ends at 2^31 or later.
+    /// A bounding box that contains no pixels, or ends at 2^31 or later.
     BoundingBox { dimension: usize, first: i64, last: i64 },
-    /// NaN for elements that have none.
+    /// NaN fill for elements that have no NaN.
     NanFill,
 }
 

@@ -1,4 +1,4 @@
-//! How large a tile is, and how it lies in shared memory.
+//! The size of a tile, and its layout in shared memory.
 
 use std::ops::Range;
 
@@ -6,29 +6,30 @@ use super::{Mode, TensorMap};
 use crate::limits::BOX_INNER_BYTES;
 
 impl TensorMap {
-    /// The dimension that counts slices of channels, with an interleaved layout: the last but one,
-    /// before the images. A copy moves one slice.
+    /// Returns the dimension that counts slices of channels in an interleaved layout: the last but
+    /// one, before the images. A copy moves one slice.
     ///
-    /// Its strides and extents are those of NC/8DHWC8 as the driver's documentation and the PTX
-    /// ISA, "Interleave layout", name it, read from the right: pixels of 16 or 32 bytes in W, H and
-    /// D, then slices, then images. Seen on an H200.
+    /// Its strides and extents are those of NC/8DHWC8, the name in the driver's documentation and
+    /// in the PTX ISA, "Interleave layout", read from right to left: pixels of 16 or 32 bytes in W,
+    /// H and D, then slices, then images. Observed on an H200.
     #[inline]
     pub fn slice_dimension(&self) -> Option<usize> {
         self.interleave.slice().and(self.rank().checked_sub(2))
     }
 
-    /// The dimensions of pixels, in im2col mode: as many as the bounding box has corners' numbers.
+    /// Returns the pixel dimensions in im2col mode. Each corner of the bounding box has one number
+    /// for each of them.
     #[inline]
     pub fn spatial_dimensions(&self) -> Range<usize> {
         let first = usize::from(self.interleave.slice().is_none());
         first..(first + self.rank().saturating_sub(2))
     }
 
-    /// The first and last index of the bounding box with these corners, in the dimension that is
-    /// the `spatial`th of pixels.
+    /// Returns the first and the last index of the bounding box with these corners, in the pixel
+    /// dimension number `spatial`.
     ///
-    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are counted from the tensor's
-    /// own.
+    /// Source: PTX ISA, "Im2col mode", "Bounding box": the corners are relative to the corners of
+    /// the tensor.
     #[inline]
     pub fn bounding_box(&self, lower: &[i32], upper: &[i32], spatial: usize) -> (i64, i64) {
         let corner = |corners: &[i32]| i64::from(corners.get(spatial).copied().unwrap_or(0));
@@ -37,12 +38,12 @@ impl TensorMap {
         (corner(lower), end - 1)
     }
 
-    /// How many elements a copy moves along `dimension`, in tiled mode; of a whole pixel or slice,
-    /// one.
+    /// Returns the number of elements that a copy moves along `dimension` in tiled mode: one for a
+    /// dimension of slices, and in im2col mode.
     #[inline]
     pub fn taken(&self, dimension: usize) -> u32 {
         let Mode::Tiled { box_extents } = &self.mode else { return 1 };
-        // Whatever the box says. No document says so: seen on an H200 with driver 580.
+        // Independent of the box. Undocumented: observed on an H200 with driver 580.
         if self.slice_dimension() == Some(dimension) {
             return 1;
         }
@@ -51,7 +52,8 @@ impl TensorMap {
         extent.div_ceil(self.step(dimension))
     }
 
-    /// The element stride of `dimension`. Dimension 0 has one only with an interleaved layout.
+    /// Returns the element stride of `dimension`. Dimension 0 has one only in an interleaved
+    /// layout.
     ///
     /// Source: `elementStrides` of `cuTensorMapEncodeTiled`.
     #[inline]
@@ -62,22 +64,24 @@ impl TensorMap {
         self.element_strides.get(dimension).copied().unwrap_or(1).max(1)
     }
 
-    /// Bytes of an index along dimension 0: an element, or a pixel's slice.
+    /// Returns the bytes of one index along dimension 0: an element, or a pixel's slice.
     #[inline]
     pub fn inner_bytes(&self) -> u32 {
         self.interleave.slice().unwrap_or(self.element.bytes())
     }
 
-    /// Bytes of a row of the tensor, if that is no multiple of 16 bytes. Loads are exact to the
-    /// element, but a store through such a map writes the rest of the unit that a row ends in.
+    /// Returns the bytes of a row of the tensor if they are not a multiple of 16. Loads from such a
+    /// tensor are exact to the element, but a store writes the rest of the 16-byte unit in which a
+    /// row ends.
     ///
-    /// Undocumented: on an H200 with driver 580 a row of 5 bytes is stored as 16, one of 37 as 48.
+    /// Undocumented: on an H200 with driver 580, a row of 5 bytes is stored as 16, and one of 37 as
+    /// 48.
     pub fn ragged_row(&self) -> Option<u64> {
         let bytes = self.extents.first()? * u64::from(self.inner_bytes());
         (!bytes.is_multiple_of(BOX_INNER_BYTES)).then_some(bytes)
     }
 
-    /// Bytes of a row of the tile: of the box, or of a pixel.
+    /// Returns the bytes of a row of the tile: a row of the box, or a pixel.
     #[inline]
     pub fn row_bytes(&self) -> u32 {
         match &self.mode {
@@ -88,17 +92,17 @@ impl TensorMap {
         }
     }
 
-    /// Bytes from one row to the next in shared memory.
+    /// Returns the bytes from one row to the next in shared memory.
     ///
-    /// With a swizzle, shorter rows are padded to the span; those of slices are not. No document
-    /// says so: seen on an H200 with driver 580.
+    /// With a swizzle, shorter rows are padded to the span, except in interleaved layouts.
+    /// Undocumented: observed on an H200 with driver 580.
     #[inline]
     pub fn row_pitch(&self) -> u32 {
         let span = self.swizzle.span().filter(|_| self.interleave.slice().is_none());
         span.unwrap_or(0).max(self.row_bytes())
     }
 
-    /// Rows of the tile.
+    /// Returns the number of rows of the tile.
     #[inline]
     pub fn rows(&self) -> u32 {
         match &self.mode {
@@ -109,23 +113,23 @@ impl TensorMap {
         }
     }
 
-    /// 16-byte units of a row.
+    /// Returns the number of 16-byte units in a row.
     #[inline]
     pub fn units_in_row(&self) -> u32 {
         self.row_bytes().div_ceil(BOX_INNER_BYTES as u32).max(1)
     }
 
-    /// Bytes that a copy moves, and that a load's mbarrier gets: without the padding, with what is
-    /// outside of the tensor.
+    /// Returns the bytes that a copy moves, which a load adds to its mbarrier. They exclude
+    /// padding, and include elements outside of the tensor.
     #[inline]
     pub fn box_bytes(&self) -> u32 {
         self.rows().saturating_mul(self.row_bytes())
     }
 
-    /// Bytes from the tile's first to its last, with the padding.
+    /// Returns the bytes from the tile's first to its last, including padding.
     ///
-    /// A swizzle moves units within its span: of slices that do not fill the last one, some lie
-    /// behind what the box has.
+    /// A swizzle permutes units within its span. If slices do not fill the last span, some of their
+    /// units are beyond the bytes of the box.
     #[inline]
     pub fn tile_bytes(&self) -> u32 {
         let bytes = self.rows().saturating_mul(self.row_pitch());

@@ -1,8 +1,8 @@
 //! The parameters of a tensor map.
 //!
-//! They are those of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` (CUDA driver API,
-//! "Tensor Map Object Management"), innermost dimension first. [`TensorMap::check`] has the rules
-//! for them.
+//! The parameters are those of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` (CUDA driver
+//! API, "Tensor Map Object Management"), innermost dimension first. [`TensorMap::check`] implements
+//! their rules.
 
 mod check;
 mod fault;
@@ -14,65 +14,66 @@ use std::fmt;
 
 use crate::{DataType, Interleave, Swizzle};
 
-/// What a load brings for elements outside of the tensor, each at its number in the driver's API.
-/// Source: CUDA driver API, `CUtensorMapFloatOOBfill`.
+/// The value that a load delivers for elements outside of the tensor. Each variant has its number
+/// in the driver's API. Source: CUDA driver API, `CUtensorMapFloatOOBfill`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
     /// Zeros.
     #[default]
     Zeros,
-    /// NaNs; for floating-point elements only, and not for 8-bit ones, which travel as bytes.
+    /// NaNs. Only for floating-point elements, except 8-bit ones, which are moved as bytes.
     Nan,
 }
 
-/// Which elements one copy moves.
+/// The elements that one copy moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A box with an extent in each dimension, in elements of the tensor.
     Tiled {
-        /// The box's extents.
+        /// Extents of the box.
         box_extents: Vec<u32>,
     },
-    /// Pixels of a bounding box in the dimensions between the first, the channels, and the last,
-    /// the images.
+    /// Pixels of a bounding box. It spans the dimensions between the first, which has the channels,
+    /// and the last, which has the images.
     Im2col {
-        /// The bounding box's first pixel, counted from the tensor's first.
+        /// First pixel of the bounding box, relative to the tensor's first pixel.
         lower: Vec<i32>,
-        /// The bounding box's last pixel, counted from the tensor's last.
+        /// Last pixel of the bounding box, relative to the tensor's last pixel.
         upper: Vec<i32>,
-        /// Elements of each pixel.
+        /// Number of elements of each pixel.
         channels: u32,
-        /// Pixels in all; those after the end of a row of the bounding box come from its next one.
+        /// Total number of pixels. After the end of a row of the bounding box, they continue in its
+        /// next row.
         pixels: u32,
     },
 }
 
-/// A tensor and the elements of it that one copy moves. Dimension 0 is the innermost.
+/// A tensor, and the elements of it that one copy moves. Dimension 0 is the innermost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    /// The elements' type.
+    /// Type of the elements.
     pub element: DataType,
-    /// The tensor's global address.
+    /// Global address of the tensor.
     pub address: u64,
-    /// The tensor's extents in elements; as many as its rank. With an interleaved layout the first
-    /// counts pixels of a slice each, the last but one slices.
+    /// Extents of the tensor in elements, one for each dimension. In an interleaved layout the
+    /// first extent counts pixels of one slice each, and the last but one counts slices.
     pub extents: Vec<u64>,
-    /// Bytes from one index to the next, of dimension 1 and up.
+    /// Bytes from one index to the next, for dimensions 1 and up.
     pub byte_strides: Vec<u64>,
-    /// Which elements a copy moves.
+    /// Elements that a copy moves.
     pub mode: Mode,
-    /// Of each dimension, which elements are taken: each, each second, and so on.
+    /// Element stride of each dimension: 1 takes every element, 2 every second, and so on.
     pub element_strides: Vec<u32>,
-    /// How the innermost elements lie in global memory.
+    /// Layout of the innermost elements in global memory.
     pub interleave: Interleave,
-    /// How the tile is permuted.
+    /// Permutation of the tile.
     pub swizzle: Swizzle,
-    /// What is brought from outside.
+    /// Value for elements outside of the tensor.
     pub fill: Fill,
 }
 
 impl TensorMap {
-    /// The rank.
+    /// Returns the rank.
     #[inline]
     pub fn rank(&self) -> usize {
         self.extents.len()

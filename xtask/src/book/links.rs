@@ -1,4 +1,5 @@
-//! Follows the links of the built book: each names a file that is there, and a part that it has.
+//! Checks the links of the built book: each must lead to an existing file, and to a part that
+//! exists in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,19 +9,17 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// What a page links to, and what it can be linked to by.
+/// The links of a page, and the parts of it that others can link to.
 struct Page {
     targets: Vec<String>,
     parts: BTreeSet<String>,
 }
 
-/// Follows every link of every page in `folder` that stays on this machine, and returns their
-/// number.
+/// Checks every local link of every page in `folder`, and returns their number.
 pub(super) fn check(folder: &Path) -> Result<usize> {
     let mut pages = BTreeMap::new();
     read(folder, &mut pages)?;
-    // The page for unknown addresses is shown at any address, from which its links cannot be
-    // followed.
+    // The page for unknown addresses is served at any address, so its links cannot be resolved.
     pages.remove(&folder.join("404.html"));
     ensure!(!pages.is_empty(), "{} has no pages", folder.display());
 
@@ -38,7 +37,7 @@ pub(super) fn check(folder: &Path) -> Result<usize> {
     Ok(followed)
 }
 
-/// Reads every `.html` file in `folder` and the folders in it.
+/// Reads every `.html` file in `folder` and its subfolders.
 fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("Cannot list {}", folder.display()))? {
         let path = entry?.path();
@@ -63,8 +62,7 @@ impl Page {
     }
 }
 
-/// The values of an attribute, wherever it is set. mdBook quotes all values, and escapes `"` in
-/// text.
+/// Returns all values of an attribute. mdBook quotes all values, and escapes `"` in text.
 fn attributes<'a>(html: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let start = format!(" {name}=\"");
     let starts: Vec<_> = html.match_indices(&start).map(|(at, _)| at + start.len()).collect();
@@ -75,7 +73,7 @@ fn is_local(target: &str) -> bool {
     !["http:", "https:", "mailto:", "data:", "javascript:"].iter().any(|scheme| target.starts_with(scheme))
 }
 
-/// What is wrong with a link of the page at `path`.
+/// Describes the problem of a link on the page at `path`, if there is one.
 fn problem(path: &Path, target: &str, pages: &BTreeMap<PathBuf, Page>) -> Option<String> {
     let (file, part) = target.split_once('#').map_or((target, None), |(file, part)| (file, Some(part)));
     let linked = match file.strip_prefix("file://") {
@@ -91,7 +89,7 @@ fn problem(path: &Path, target: &str, pages: &BTreeMap<PathBuf, Page>) -> Option
     (!known).then(|| format!("the page has no part `{part}`"))
 }
 
-/// The path without `..`, as a browser takes it: without looking at the disk.
+/// Removes `..` from the path as a browser does: without access to the disk.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

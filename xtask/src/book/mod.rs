@@ -1,8 +1,8 @@
-//! `cargo xtask book`: builds the book of `docs/` into `target/book`, and follows all of its links.
+//! `cargo xtask book`: builds the book of `docs/` into `target/book`, and checks all of its links.
 //!
 //! The pages are plain Markdown with relative links, which also work where the repository is
-//! hosted. Two kinds of links need help in the book: those to files outside of `docs/`
-//! ([`outside`]), and those that lead nowhere, which are errors ([`links`]).
+//! hosted. Two kinds of links need special treatment in the book: links to files outside of `docs/`
+//! ([`outside`]), and broken links, which are errors ([`links`]).
 
 mod links;
 mod outside;
@@ -15,12 +15,12 @@ use tma_setup::process;
 
 use crate::{setup::mdbook, workspace};
 
-/// What mdBook calls back for.
+/// The steps that mdBook calls back.
 #[derive(Subcommand)]
 pub(crate) enum Step {
     /// Reads a book as mdBook's preprocessors do, and writes it with links to files outside of it
     Outside {
-        /// mdBook passes `supports RENDERER` to ask whether it is to be called at all
+        /// mdBook passes `supports RENDERER` to ask whether to call this preprocessor at all
         question: Vec<String>,
     },
 }
@@ -28,7 +28,7 @@ pub(crate) enum Step {
 pub(crate) fn run(step: Option<&Step>) -> Result<()> {
     match step {
         None => build(),
-        // It changes Markdown alone, so every renderer can have it.
+        // The step only changes Markdown, so it supports every renderer.
         Some(Step::Outside { question }) if !question.is_empty() => Ok(()),
         Some(Step::Outside { .. }) => outside::run(io::stdin().lock(), io::stdout().lock()),
     }

@@ -1,18 +1,19 @@
 //! A preprocessor of mdBook for links that leave `docs/`, such as those to examples.
 //!
-//! With `git-repository-url` set, as when the book is published, they lead to that repository's
-//! default branch. Otherwise they lead to the files of this checkout.
+//! If `git-repository-url` is set, as it is when the book is published, the links lead to that
+//! repository's default branch. Otherwise they lead to the files of this checkout.
 //!
-//! Links to the page of a folder, `README.md`, lead to what mdBook makes of it, `index.md`.
+//! Links to the page of a folder, `README.md`, lead to the page that mdBook makes of it,
+//! `index.md`.
 
 use std::io::{Read, Write};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The folder of the pages, from the repository's root.
+/// The folder of the pages, relative to the repository's root.
 const PAGES: &str = "docs";
-/// The table of contents, from the repository's root.
+/// The table of contents, relative to the repository's root.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
 /// Reads `[context, book]` and writes the book.
@@ -21,7 +22,7 @@ pub(super) fn run(input: impl Read, output: impl Write) -> Result<()> {
         serde_json::from_reader(input).context("Cannot read what mdBook sent")?;
     let root = context["root"].as_str().context("mdBook sent no `root`")?;
     let repository = match context["config"]["output"]["html"]["git-repository-url"].as_str() {
-        // Hosts take `blob` for folders too, and lead on to them.
+        // Hosts accept `blob` for folders too, and redirect.
         Some(url) => format!("{}/blob/HEAD", url.trim_end_matches('/')),
         None => format!("file://{root}"),
     };
@@ -29,7 +30,8 @@ pub(super) fn run(input: impl Read, output: impl Write) -> Result<()> {
     serde_json::to_writer(output, &book).context("Cannot answer mdBook")
 }
 
-/// Rewrites every chapter in `value`: an object with a text and the path of its source.
+/// Rewrites every chapter in `value`. A chapter is an object with a text and the path of its
+/// source.
 fn rewrite(value: &mut Value, repository: &str) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, repository)),
@@ -46,7 +48,7 @@ fn rewrite(value: &mut Value, repository: &str) {
     }
 }
 
-/// The text of the page at `path` (below `docs/`) with its links rewritten.
+/// Returns the text of the page at `path` (relative to `docs/`) with its links rewritten.
 fn page(text: &str, path: &str, repository: &str) -> String {
     let mut in_fence = false;
     let lines = text.split_inclusive('\n').map(|line| {
@@ -58,12 +60,12 @@ fn page(text: &str, path: &str, repository: &str) -> String {
     lines.collect()
 }
 
-/// A line with its links rewritten. `](` begins the target of a link, but not within code.
+/// Returns a line with its links rewritten. `](` precedes the target of a link, except within code.
 fn links_of_line(line: &str, path: &str, repository: &str) -> String {
     if let Some((name, rest)) = line.split_once("]: ")
         && name.starts_with('[')
     {
-        // `[name]: target` defines a target for links that give its name.
+        // `[name]: target` defines the target for links that use its name.
         let (target, rest) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
         let target = moved(target, path, repository).unwrap_or_else(|| target.to_owned());
         return format!("{name}]: {target}{rest}");
@@ -89,7 +91,7 @@ fn links_of_line(line: &str, path: &str, repository: &str) -> String {
     written
 }
 
-/// What a link of the page at `path` has to be in the book, if it is another.
+/// Returns the target that a link of the page at `path` must have in the book, if it differs.
 fn moved(target: &str, path: &str, repository: &str) -> Option<String> {
     if target.contains("://") || target.starts_with(['#', '/']) {
         return None;

@@ -1,5 +1,6 @@
 //! `cargo xtask bundle`: builds the GPU tests, benchmarks and examples as programs that need
-//! neither Rust nor LLVM, only the GPU's driver and a C library no older than this machine's.
+//! neither Rust nor LLVM, but only the GPU's driver and a C library at least as recent as this
+//! machine's.
 
 use std::{
     fs,
@@ -20,8 +21,8 @@ use crate::{
 /// The script that runs the bundle and prints a summary.
 const SCRIPT: &str = include_str!("run.sh");
 
-/// The packages of tests in the bundle, the feature that each is built with, and its programs,
-/// which `run.sh` names too. Some call the driver alone, the others exchange with cust as well.
+/// The test packages in the bundle, with the feature that each is built with and its programs,
+/// which `run.sh` names too. Some only call the driver. The others also exchange memory with cust.
 const TEST_PROGRAMS: [(&str, &str, &[&str]); 2] = [
     ("tma-tests", "cust", &["tma-gpu-tests", "tma-gpu-bench"]),
     ("tma-conformance", "cuda", &["tma-gpu-products"]),
@@ -38,8 +39,8 @@ pub(crate) fn run() -> Result<()> {
     build(&tools, "tma-examples", "cuda", &examples)?;
 
     let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
-    // Built elsewhere and then renamed, so that `target/bundle` is always complete and from one
-    // build.
+    // The bundle is built elsewhere and then renamed, so that `target/bundle` is always complete
+    // and from a single build.
     let finished = workspace::target().join("bundle");
     let bundle = workspace::target().join("bundle.new");
     process::fresh_folder(&bundle)?;
@@ -63,7 +64,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The names of a package's binaries.
+/// Returns the names of a package's binaries.
 fn binaries(package: &Value) -> Vec<&str> {
     let targets = package["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_binary = |target: &&Value| {
@@ -100,7 +101,8 @@ mod tests {
 
     use crate::workspace;
 
-    /// A bundle with shell scripts, given as name and body, instead of the programs.
+    /// Creates a bundle that contains shell scripts, given as name and body, instead of the
+    /// programs.
     fn bundle(name: &str, programs: &[(&str, &str)]) -> PathBuf {
         let folder = workspace::target().join("tools").join(name);
         process::fresh_folder(&folder.join("examples")).unwrap();
@@ -112,7 +114,7 @@ mod tests {
         folder
     }
 
-    /// The exit status of `run.sh` and its last line.
+    /// Returns the exit status of `run.sh` and its last line.
     fn run(folder: &PathBuf, arguments: &[&str]) -> (Option<i32>, String) {
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
         let output = Command::new(folder.join("run.sh")).args(arguments).env("PATH", path).output().unwrap();
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn each_sanitizer_counts_as_one() {
-        // Replaces the sanitizer, which is called as
+        // Stands in for the sanitizer, which is called with
         // `--tool TOOL --error-exitcode 1 PROGRAM --quick`.
         let sanitizer = r#"test "$2 $6" = "memcheck --quick" -o "$2 $6" = "initcheck --quick""#;
         let folder = bundle("bundle-sanitized", &[("compute-sanitizer", sanitizer)]);

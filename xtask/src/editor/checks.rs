@@ -1,4 +1,4 @@
-//! Checks of what an editor shows.
+//! Checks of the editor's features in kernels.
 
 use anyhow::{Result, ensure};
 
@@ -6,7 +6,7 @@ use super::session::Session;
 
 type Check = fn(&mut Session) -> Result<()>;
 
-/// All checks. Each starts with the original file.
+/// All checks. Each starts from the original file.
 pub(super) const ALL: [(&str, Check); 7] = [
     ("nothing is underlined in kernels that are right", nothing_is_underlined),
     ("nothing is underlined in a kernel that no build has seen", nothing_is_underlined_while_typing),
@@ -20,7 +20,7 @@ pub(super) const ALL: [(&str, Check); 7] = [
 /// A value's name, and some of its members.
 type Members = (&'static str, &'static [&'static str]);
 
-/// The positions where something is typed, with the values in scope.
+/// The positions at which the checks type, with the values in scope.
 const MEMBERS: [(&str, &[Members]); 5] = [
     ("alone", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),
     ("nested", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),

@@ -126,7 +126,7 @@ pub(super) fn write() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The path of the package's source.
+/// Returns the path of the package's source.
 pub(super) fn file(folder: &Path) -> PathBuf {
     folder.join("src/lib.rs")
 }

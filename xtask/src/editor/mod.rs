@@ -1,4 +1,4 @@
-//! `cargo xtask editor`: checks what a real rust-analyzer shows in a kernel.
+//! `cargo xtask editor`: checks the behaviour of a real rust-analyzer in a kernel.
 //!
 //! rust-analyzer works on the macro's expansion of tokens that it has repaired, with a marker at
 //! the cursor, from text that no build script has seen. None of that happens in a build.
@@ -18,7 +18,7 @@ use crate::{setup::rust_analyzer, workspace};
 pub(crate) fn run() -> Result<()> {
     let program = rust_analyzer::provide()?;
     let folder = fixture::write()?;
-    // Not by the editor, whose error messages say less.
+    // Checked here first, because the editor's error messages are less detailed.
     process::run(workspace::cargo().current_dir(&folder).args(["check", "--quiet"]))?;
     println!("Loading {}", folder.display());
     let mut session = session::Session::open(&program, &folder)?;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// The time limit for loading the package and building its dependencies.
 const LOADING: Duration = Duration::from_secs(900);
 
-/// The time limit for an answer.
+/// The time limit for a response.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// "The content was changed" and "the server gave up": the request must be repeated.
@@ -62,8 +62,8 @@ impl Server {
             "experimental": { "serverStatusNotification": true },
         });
         let options = json!({
-            // Errors from rustc are tested elsewhere; only those that the editor finds by itself
-            // count here.
+            // Errors from rustc are tested elsewhere. Only those that the editor finds itself count
+            // here.
             "checkOnSave": false,
             "cachePriming": { "enable": false },
             "cargo": { "buildScripts": { "enable": true } },
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Sends a notification, which the server does not answer.
+    /// Sends a notification, to which the server does not respond.
     pub(super) fn notify(&mut self, method: &str, parameters: &Value) -> Result<()> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }))
     }
@@ -119,7 +119,7 @@ impl Server {
         self.input.flush().context("the server has ended")
     }
 
-    /// The next message, after answering requests of the server.
+    /// Returns the next message, after responding to requests of the server.
     fn next(&mut self, deadline: Instant) -> Result<Value> {
         let left = deadline.saturating_duration_since(Instant::now());
         let message = self.messages.recv_timeout(left).context("the server is silent, or has ended")?;
@@ -127,7 +127,8 @@ impl Server {
             self.status = message["params"].clone();
         }
         if message.get("method").is_some() && message.get("id").is_some() {
-            // Any request, such as for permission to show progress: a null answer changes nothing.
+            // Any request, such as for permission to show progress. A null response changes
+            // nothing.
             self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": null }))?;
         }
         Ok(message)
@@ -136,13 +137,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The server may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Reads one message: header lines, an empty line, and JSON with the length that a header gives.
+/// Reads one message: header lines, an empty line, and JSON of the length that a header states.
 fn receive(output: &mut impl BufRead) -> Result<Value> {
     let mut length = 0;
     loop {
@@ -163,7 +164,7 @@ fn receive(output: &mut impl BufRead) -> Result<Value> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// A path in the protocol's form.
+/// Formats a path as a URI.
 pub(super) fn uri(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
     let escaped = path.as_os_str().as_encoded_bytes().iter().map(|&byte| match plain(byte) {

@@ -10,7 +10,7 @@ use super::{
     server::{Server, uri},
 };
 
-/// An open file. Typed text is not saved.
+/// An open file. The text that is typed is not saved.
 pub(super) struct Session {
     server: Server,
     uri: String,
@@ -34,7 +34,7 @@ impl Session {
         self.replace(fixture::SOURCE.to_owned())
     }
 
-    /// Types `typed` in the place of `// HERE place`, and returns the byte offset of its end.
+    /// Types `typed` in place of `// HERE place`, and returns the byte offset of its end.
     pub(super) fn type_at(&mut self, place: &str, typed: &str) -> Result<usize> {
         let mark = format!("// HERE {place}\n");
         let split = fixture::SOURCE.split_once(&mark);
@@ -52,7 +52,7 @@ impl Session {
             .notify("textDocument/didChange", &json!({ "textDocument": document, "contentChanges": changes }))
     }
 
-    /// The diagnostics: line, from 1, and message.
+    /// Returns the diagnostics, each with its line, from 1, and message.
     pub(super) fn diagnostics(&mut self) -> Result<Vec<String>> {
         let parameters = json!({ "textDocument": { "uri": self.uri } });
         let report = self.server.request("textDocument/diagnostic", &parameters)?;
@@ -62,7 +62,7 @@ impl Session {
         Ok(items.iter().map(|item| format!("{}: {}", line(item), message(item))).collect())
     }
 
-    /// The methods and fields that completion offers after `typed`.
+    /// Returns the methods and fields that completion offers after `typed`.
     pub(super) fn members(&mut self, place: &str, typed: &str) -> Result<Vec<String>> {
         let end = self.type_at(place, typed)?;
         let parameters = self.position(end);
@@ -75,14 +75,15 @@ impl Session {
         Ok(names.map(|label| label.split('(').next().unwrap_or(label).to_owned()).collect())
     }
 
-    /// The hover text of the word at the beginning of the first `text`.
+    /// Returns the hover text of the word at the start of the first occurrence of `text`.
     pub(super) fn hover(&mut self, text: &str) -> Result<String> {
         let parameters = self.position(self.find(text)?);
         let answer = self.server.request("textDocument/hover", &parameters)?;
         Ok(answer["contents"]["value"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Where the word at the beginning of the first `text` is defined: file and line, from 1.
+    /// Returns the definition of the word at the start of the first occurrence of `text`: file and
+    /// line, from 1.
     pub(super) fn definition(&mut self, text: &str) -> Result<(String, u64)> {
         let parameters = self.position(self.find(text)?);
         let answer = self.server.request("textDocument/definition", &parameters)?;
@@ -92,7 +93,7 @@ impl Session {
         Ok((file.to_owned(), line + 1))
     }
 
-    /// The line, from 1, of the first `text`.
+    /// Returns the line, from 1, of the first occurrence of `text`.
     pub(super) fn line(&self, text: &str) -> Result<u64> {
         let before = &self.text[..self.find(text)?];
         Ok(before.matches('\n').count() as u64 + 1)
@@ -102,7 +103,7 @@ impl Session {
         self.text.find(text).with_context(|| format!("`{text}` is not in the file"))
     }
 
-    /// A position in the file in the protocol's form. The file is ASCII, so a byte is a column.
+    /// Formats a position in the file for the protocol. The file is ASCII, so a byte is a column.
     fn position(&self, at: usize) -> Value {
         let before = &self.text[..at];
         let line = before.matches('\n').count();

@@ -1,8 +1,8 @@
 //! cargo-fuzz, which builds and runs the simulator's fuzz targets, and its requirements. Only
 //! `cargo xtask fuzz` needs it.
 //!
-//! Cargo verifies downloads by the registry's checksums, and with `--locked` uses the versions that
-//! the release was made with.
+//! Cargo verifies downloads with the registry's checksums, and with `--locked` it uses the versions
+//! of dependencies that the release was made with.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use tma_setup::{
 
 use crate::workspace;
 
-/// The version to install if there is none; any later one works too.
+/// The version to install if there is none. Any later version works too.
 const VERSION: &str = "0.13.2";
 
 const CXX_COMPILER: Need = Need {
@@ -33,7 +33,8 @@ fn has_cxx_compiler() -> bool {
     process::probe(Command::new(compiler).arg("--version")).is_some()
 }
 
-/// The program: on PATH, or installed by an earlier run, or else built.
+/// Returns the path of the program: the one on PATH, the one that an earlier run installed, or else
+/// a new build.
 pub(crate) fn provide() -> Result<PathBuf> {
     packages::provide(&[&CXX_COMPILER])?;
     let tools = workspace::target().join("tools");

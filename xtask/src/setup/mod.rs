@@ -1,7 +1,9 @@
-//! `cargo xtask setup`: finds or installs what the build needs. Running it again changes nothing.
+//! `cargo xtask setup`: finds or installs everything that the build needs. Running it again changes
+//! nothing.
 //!
-//! It lists what the system lacks, installs that in one go, then fetches ptxas and nvdisasm and
-//! makes a stub of the CUDA driver's library for cust. Each part reports what it found in one line.
+//! The task lists what the system lacks, installs that in one go, then fetches ptxas and nvdisasm
+//! and makes a stub of the CUDA driver's library for cust. Each part reports its findings in one
+//! line.
 
 pub(crate) mod cargo_fuzz;
 pub(crate) mod mdbook;
@@ -22,7 +24,7 @@ use tma_setup::{
 
 use crate::workspace;
 
-/// The tools, to be passed to every cargo call that builds kernels or the feature `cust`.
+/// The tools, which every cargo call that builds kernels or the feature `cust` needs.
 pub(crate) struct Tools {
     /// The assembler that validates PTX.
     pub(crate) ptxas: PathBuf,
@@ -33,7 +35,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// A cargo call whose environment names the tools.
+    /// Returns a cargo call whose environment names the tools.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = workspace::cargo();
         command.env(PTXAS.variable, &self.ptxas).env(NVDISASM.variable, &self.nvdisasm);

@@ -12,13 +12,13 @@ use tma_setup::process;
 
 use crate::workspace;
 
-/// The package that contains the program, and the version to install: one from the time of the
-/// oldest supported Rust, since the two share a protocol for macros.
+/// The package that contains the program, and the version to install. The version dates from the
+/// time of the oldest supported Rust, because the two share a protocol for macros.
 const PACKAGE: &str = "ra_ap_rust-analyzer";
 const VERSION: &str = "0.0.333";
 
-/// The program: rustup's for this toolchain, or installed by an earlier run, or else built, which
-/// takes a quarter of an hour on two cores.
+/// Returns the path of the program: the one of rustup for this toolchain, the one that an earlier
+/// run installed, or else a new build, which takes a quarter of an hour on two cores.
 pub(crate) fn provide() -> Result<PathBuf> {
     provide_library_source()?;
     let home = workspace::target().join("tools/rust-analyzer");
@@ -30,7 +30,7 @@ pub(crate) fn provide() -> Result<PathBuf> {
     }
     let mut install = workspace::cargo();
     install.args(["install", PACKAGE, "--locked", "--version", VERSION, "--root"]).arg(&home);
-    // This makes it fast enough, and halves the build time.
+    // Fast enough, and halves the build time.
     install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     process::run(&mut install).context("Cannot install rust-analyzer")?;
     Ok(own)

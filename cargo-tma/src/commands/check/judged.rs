@@ -1,4 +1,4 @@
-//! Kernels in source files, and what the compiler's checks find of them.
+//! Kernels in source files, and the results of the compiler's checks on them.
 
 use anyhow::Result;
 use tma_codegen::check::protocol::{self, Budget, Verdict};
@@ -9,47 +9,47 @@ use tma_codegen::{Checked, Failure, abi};
 use crate::progress;
 use crate::sources::Sources;
 
-/// A kernel instance that breaks no rule for statements.
+/// A kernel instance that breaks no rule for individual statements.
 #[derive(Debug)]
 pub(super) struct Judged {
     /// `kernel`, or `kernel::instance`.
     pub(super) name: String,
-    /// The file of its lines, relative to the package; those of other packages begin with the
+    /// File of its source lines, relative to the package. Files of other packages begin with the
     /// package's name.
     pub(super) file: String,
-    /// The file whose module is made from one in `file`, if it is another.
+    /// File of the module, if it is instantiated from a template in `file` and is in another file.
     pub(super) made_in: Option<String>,
     pub(super) line: usize,
-    /// The end of the path of its PTX.
+    /// End of the path of its PTX.
     pub(super) ptx: String,
-    /// Why macro and build script leave its protocol unjudged, if they do.
+    /// The reason for which the macro and the build script skip its protocol, if they do.
     pub(super) trusted: Option<String>,
-    /// What else it asks to be believed, in the order of its lines.
+    /// Other statements and conditions that it asks to be trusted, in the order of their lines.
     pub(super) exceptions: Vec<Exception>,
     pub(super) report: protocol::Report,
 }
 
-/// Something that a kernel asks to be believed.
+/// A statement or a condition that a kernel asks to be trusted.
 #[derive(Clone, Debug)]
 pub(super) struct Exception {
     pub(super) line: usize,
     pub(super) what: Believed,
 }
 
-/// What is believed.
+/// The subject of an exception.
 #[derive(Clone, Debug)]
 pub(super) enum Believed {
-    /// A statement, for this reason.
+    /// A statement, with the reason.
     Statement(String),
-    /// A condition, by the text of its line.
+    /// A condition, as the text of its line.
     Assumption(String),
 }
 
-/// A file with kernels that break rules. None of its kernels is judged.
+/// A file with kernels that break rules. None of its kernels is checked further.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) file: String,
-    /// The errors, with the lines that they are about.
+    /// Errors, rendered with their source lines.
     pub(super) text: String,
     pub(super) errors: Vec<Fault>,
 }
@@ -57,24 +57,24 @@ pub(super) struct Refused {
 /// An error of a source file.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// None if the file is not Rust.
+    /// Code of the error. `None` if the file is not Rust.
     pub(super) code: Option<String>,
     pub(super) line: usize,
     pub(super) text: String,
 }
 
-/// All that was found.
+/// The results of the checks.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) kernels: Vec<Judged>,
     pub(super) refused: Vec<Refused>,
 }
 
-/// Judges the kernels of some files.
+/// Checks the kernels of some files.
 ///
 /// # Errors
 ///
-/// None of its own: what is wrong is found.
+/// None. Errors in the sources are part of the results.
 pub(super) fn judge(sources: &Sources, budget: Budget) -> Result<Found> {
     let (mut found, mut checked) = (Found::default(), vec![]);
     for source in &sources.files {
@@ -94,7 +94,7 @@ pub(super) fn judge(sources: &Sources, budget: Budget) -> Result<Found> {
     Ok(found)
 }
 
-/// Where a kernel is, and what it asks to be believed there.
+/// The location of a kernel, and its exceptions.
 #[derive(Debug)]
 struct Place {
     file: String,
@@ -107,7 +107,7 @@ fn judged(at: &Place, checked: &Checked, budget: Budget) -> Judged {
     let kernel = checked.kernel.kernel();
     let mut report = protocol::report(&checked.kernel, budget);
     if let Verdict::Broken(found) = report.judgement.verdict {
-        // As macro and build script search for it, so that all say the same.
+        // The macro and the build script search with the same budget, so that all report the same.
         let found = protocol::with_missing_step(&checked.kernel, found, Budget::MACRO);
         report.judgement.verdict = Verdict::Broken(found);
     }
@@ -123,7 +123,7 @@ fn judged(at: &Place, checked: &Checked, budget: Budget) -> Judged {
     }
 }
 
-/// The statements of a kernel that are not judged, and what it assumes.
+/// Returns the statements of a kernel that are trusted, and its assumptions.
 fn exceptions(kernel: &Kernel, source: &str) -> Vec<Exception> {
     let statements = kernel.trusted_statements().map(|(span, reason)| Exception {
         line: span.start().line,
@@ -145,7 +145,7 @@ fn refused(file: String, failure: &Failure) -> Refused {
     if let Failure::Rules { errors, rendered, .. } = failure {
         return Refused { file, text: rendered.clone(), errors: errors.iter().map(Fault::of).collect() };
     }
-    // All others are one error, without a code.
+    // Every other failure is a single error without a code.
     let (line, text) = match failure {
         Failure::Syntax(error) => (error.span().start().line, error.to_string()),
         other => (1, other.to_string()),

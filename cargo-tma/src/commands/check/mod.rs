@@ -21,8 +21,8 @@ use crate::sources::Sources;
 use judged::{Found, Judged, judge};
 use report::{Ptxas, Report};
 
-/// Judges the kernels of the package, or those of the sources that are named, and assembles their
-/// PTX where ptxas is installed.
+/// Checks the kernels of the package, or those of the given sources, and assembles their PTX if
+/// ptxas is installed.
 pub(crate) fn run(options: &Check) -> Result<Output> {
     let is_anywhere = options.no_build && !options.sources.is_empty();
     let package = if is_anywhere { None } else { Some(package::find(options.build.package.as_deref())?) };
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Check) -> Result<Output> {
     Ok(Report { kernels, refused, ptxas, is_whole }.output(&options.deny))
 }
 
-/// Where kernels are looked for.
+/// Returns the folders in which to search for kernels.
 fn folders(root: &Path, package: Option<&Package>, named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if let Some(missing) = named.iter().find(|path| !path.exists()) {
         anyhow::bail!("there is no {}", missing.display());
@@ -59,11 +59,11 @@ fn folders(root: &Path, package: Option<&Package>, named: &[PathBuf]) -> Result<
     if named.is_empty() && package.is_some() {
         return Ok(sources::roots(root, &[]));
     }
-    // Absolute, as the package's own are: both lose its folder where they are shown.
+    // Absolute, like the package's own folders: both are shown relative to the package's folder.
     named.iter().map(|path| Ok(std::path::absolute(path)?)).collect()
 }
 
-/// What ptxas says of each kernel that was compiled.
+/// Assembles each kernel that was compiled.
 fn assemble(kernels: &[Judged], compiled: &[Kernel]) -> Result<Vec<Option<Assembled>>> {
     progress::over("ptxas assembles", kernels, |judged| {
         let ptx = compiled.iter().find(|kernel| kernel.path.ends_with(&judged.ptx));

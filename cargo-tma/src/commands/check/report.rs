@@ -1,4 +1,4 @@
-//! What `cargo tma check` says.
+//! The report of `cargo tma check`.
 
 use serde_json::{Value, json};
 use tma_codegen::check::protocol::{Doubt, Judgement, SharedAccess, Verdict};
@@ -11,34 +11,34 @@ use crate::arguments::Deny;
 use crate::output::Output;
 use crate::style::{bad, bold, dim, good, warning};
 
-/// Everything that was found.
+/// The results of all checks.
 pub(super) struct Report {
     pub(super) kernels: Vec<Judged>,
     pub(super) refused: Vec<Refused>,
     pub(super) ptxas: Ptxas,
-    /// Whether the package builds, or was not built.
+    /// Whether the whole package builds, or was not built.
     pub(super) is_whole: bool,
 }
 
-/// What ptxas says.
+/// The results of ptxas.
 pub(super) enum Ptxas {
     NotAsked,
     Missing,
-    /// Of each kernel, if it was compiled.
+    /// The result for each kernel, if it was compiled.
     Said(Vec<Option<Assembled>>),
 }
 
-/// How many kernels are how.
+/// The number of kernels with each result.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     proved: u32,
     checked: u32,
     undecided: u32,
     broken: u32,
-    /// Broken ones that are trusted.
+    /// Broken kernels whose protocol is trusted.
     trusted: u32,
     conflicts: u32,
-    /// Those that spill, or of which ptxas complains.
+    /// Kernels that spill, or that ptxas complains about.
     complaints: u32,
 }
 
@@ -156,7 +156,7 @@ fn conflicts(access: &SharedAccess) -> u32 {
     access.worst.map_or(0, Wavefronts::conflicts)
 }
 
-/// What is said of a kernel below its name.
+/// Returns the text below a kernel's name.
 fn kernel_text(kernel: &Judged, assembled: Option<&Assembled>) -> String {
     let mut lines = protocol_text(kernel);
     lines += &banks_text(kernel);
@@ -164,7 +164,7 @@ fn kernel_text(kernel: &Judged, assembled: Option<&Assembled>) -> String {
     lines.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// Kernels with what is said of them: of instances of a kernel once, where it is the same.
+/// Joins kernels with their texts. Instances of a kernel with the same text are shown once.
 fn grouped(kernels: &[Judged], texts: Vec<String>) -> String {
     let mut groups: Vec<(&Judged, String, usize)> = vec![];
     for (kernel, text) in kernels.iter().zip(texts) {
@@ -238,7 +238,8 @@ fn protocol_text(kernel: &Judged) -> String {
     text
 }
 
-/// How much was looked at. A proof follows states, and no world to its end.
+/// Describes the extent of the exploration. A proof visits states, and follows no execution to its
+/// end.
 fn looked_at(Judgement { worlds, steps, .. }: &Judgement) -> String {
     match worlds {
         0 => format!("({steps} steps)"),
@@ -246,7 +247,7 @@ fn looked_at(Judgement { worlds, steps, .. }: &Judgement) -> String {
     }
 }
 
-/// What is found wrong where a kernel is not decided for it.
+/// Returns the suspected mistake because of which a kernel is undecided.
 fn example(judgement: &Judgement, doubt: &Doubt) -> Option<String> {
     let is_of = |suspect: &&Suspect| suspect.why == doubt.why && suspect.span().start() == doubt.span.start();
     judgement.suspects.iter().find(is_of).map(ToString::to_string)
@@ -288,7 +289,7 @@ fn accesses_in_words(count: usize) -> String {
     if count == 1 { "1 access".to_owned() } else { format!("{count} accesses") }
 }
 
-/// `src/lib.rs:12`
+/// Formats a location: `src/lib.rs:12`.
 fn place(kernel: &Judged, line: usize) -> String {
     format!("{}:{line}", kernel.file)
 }

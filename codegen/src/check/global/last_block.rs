@@ -1,11 +1,11 @@
-//! Recognises the last block: each block adds 1 to a counter, and the one that gets one less than
-//! the blocks of the grid reads what all of them wrote.
+//! Recognition of the last block: each block adds 1 to a counter, and the one that gets the number
+//! of blocks in the grid minus 1 reads what all of them wrote.
 //!
-//! Each block writes, and one of its threads adds 1 to the counter, releasing and acquiring. The
-//! last one comes after the additions of all others, and so do the threads that it tells. The
-//! additions are a chain of read-modify-writes, in which each acquires what those before it
-//! released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns", "Causality
-//! order"). The counter is taken to be zero when the kernel starts.
+//! Each block writes, and one of its threads adds 1 to the counter, with release and acquire. The
+//! last addition comes after those of all other blocks, and so do the threads that learn its
+//! result. The additions are a chain of read-modify-writes, each of which acquires what those
+//! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns",
+//! "Causality order"). The counter is assumed to be zero when the kernel starts.
 
 use super::located::{Guard, Kept, Located};
 use super::together::Together;
@@ -17,13 +17,13 @@ use crate::ir::{
 /// A statement by which each block counts itself once.
 pub(super) struct Count<'a, 'k> {
     located: &'a Located<'k>,
-    /// From where its thread releases what it knows, to where it has acquired what others released:
-    /// fences around it, or itself.
+    /// The statement at which its thread releases what it knows, and the one at which it has
+    /// acquired what others released: fences around the count, or the count itself.
     release: StmtId,
     acquire: StmtId,
 }
 
-/// Whether all blocks' `write` comes before `read`, which the last block alone does.
+/// Whether the `write` of every block comes before `read`, which only the last block executes.
 pub(super) fn orders(
     counts: &[Count<'_, '_>],
     blocks_meet: &Together,
@@ -43,8 +43,8 @@ pub(super) fn orders(
         })
 }
 
-/// The counts of a kernel that each block does once, and nothing else with their counter, but for
-/// the last block.
+/// Returns the counts of a kernel that each block executes once. Only the last block may access
+/// their counters otherwise.
 pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
     if !kept.blocks_in_line {
         return vec![];
@@ -65,19 +65,20 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Coun
     of_all.collect()
 }
 
-/// Whether an access is made by the block alone that such an addition has counted last.
+/// Whether only the block that such a count has identified as the last makes an access.
 fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
     let is_last = |id| one.guards.iter().any(|guard| guard.is_behind_all_others(id));
     count.returned.is_some_and(|returned| is_last(returned.id))
 }
 
-/// Whether `sync_grid` counts with a parameter.
+/// Whether a `sync_grid` counts with a parameter.
 fn counts_grid(kept: &Kept<'_>, param: ParamId) -> bool {
     let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
     kept.orders.iter().any(|order| counts(order.stmt))
 }
 
-/// From where to where an addition of 1 orders its thread, if it does so for all blocks.
+/// Returns the statements at which an addition of 1 releases and has acquired, if it does so for
+/// all blocks.
 fn ordered(kernel: &Kernel, stmt: &Stmt) -> Option<(StmtId, StmtId)> {
     let StmtKind::Atomic(atomic) = &stmt.kind else { return None };
     let AtomicAccess::Update { op: AtomicOp::Add, value, .. } = &atomic.access else { return None };
@@ -95,7 +96,8 @@ fn ordered(kernel: &Kernel, stmt: &Stmt) -> Option<(StmtId, StmtId)> {
     }
 }
 
-/// The fences before and behind a statement, in its own block with no barrier in between.
+/// Returns the fences before and after a statement, in its own block and without an observable
+/// statement in between.
 fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
     let Some(at) = block.stmts.iter().position(|stmt| stmt.id == of) else {
         let inner = block.stmts.iter().flat_map(|stmt| visit::blocks(&stmt.kind));
@@ -108,8 +110,8 @@ fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
     Some((before.id, behind.id))
 }
 
-/// Whether no other thread can learn by a statement how far this one has come; a fence alone
-/// orders.
+/// Whether no other thread can learn from a statement how far this thread has got. A fence alone
+/// only orders.
 fn tells_nobody(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,

@@ -1,4 +1,5 @@
-//! Accesses to global memory with the numbers of their places, and the conditions that lead to them.
+//! Accesses to global memory, with the numbers of their indices and the conditions that lead to
+//! them.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -9,54 +10,56 @@ use super::unordered::Ordering;
 use crate::ir::{Arm, Block, ExprKind, Kernel, LocalId, Scalar, SharedId, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
-/// An access, where it is made, and by whom.
+/// An access, its location, and the threads that make it.
 pub(super) struct Located<'k> {
     pub(super) touch: Touch<'k>,
     pub(super) place: Vec<Number>,
-    /// What is written by it, if it is one value.
+    /// The value that it writes, if it is one value.
     pub(super) value: Option<Number>,
-    /// What an atomic operation returns.
+    /// The result of an atomic operation.
     pub(super) returned: Option<Number>,
-    /// Its place if the loop around it, which goes through all blocks, were at the thread's own.
+    /// The index, if the loop around the access, which goes through all blocks, were at the
+    /// thread's own.
     pub(super) at_own_block: Vec<Number>,
     pub(super) guards: Vec<Guard>,
-    /// Whether the guards leave one thread of each block.
+    /// Whether the guards select one thread of each block.
     pub(super) is_of_one_thread: bool,
 }
 
-/// That a condition decides who goes on.
+/// A condition that selects threads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Guard {
     pub(super) condition: Number,
     pub(super) kind: GuardKind,
-    /// Which way.
+    /// The branch that is taken.
     arm: usize,
-    /// Operands of the equalities that hold here, except with 0, and the terms that they add.
+    /// The operands of the equalities that hold here, except those with 0, and the terms that they
+    /// add.
     equated: Rc<[u32]>,
-    /// The counts that, where this holds, have counted all other blocks.
+    /// The counts that have counted all other blocks, if this holds.
     all_others: Rc<[u32]>,
 }
 
-/// Where a condition comes from.
+/// The origin of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardKind {
     /// An `if` or `match`.
     Arm,
-    /// A loop, which may have no turn.
+    /// A loop, which may have no iterations.
     Loop,
-    /// A statement before this one that some threads may leave the block at.
+    /// An earlier statement, at which some threads may leave the block.
     AfterExit,
 }
 
 impl Kept<'_> {
-    /// Whether the threads that make a copy also come to the end of a group, or to a wait, which is
-    /// for their own copies alone.
+    /// Whether the threads that issue a copy also reach the end of a group, or a wait. Both concern
+    /// only the copies of their own thread.
     pub(super) fn is_of_the_same(&self, copy: StmtId, group: StmtId) -> bool {
         let made = self.accesses.iter().find(|one| one.touch.stmt.id == copy);
         let Some((made, guards)) = made.zip(self.groups.get(&group)) else { return false };
         let leads_there = |guard: &Guard| {
             let is_same = |other: &Guard| other.condition.id == guard.condition.id && other.arm == guard.arm;
-            // A loop over the same range has as many turns.
+            // A loop over the same range has as many iterations.
             let is_lasting = guard.kind == GuardKind::Loop || !guard.condition.by_turn;
             is_lasting && made.guards.iter().any(is_same)
         };
@@ -65,41 +68,42 @@ impl Kept<'_> {
 }
 
 impl Guard {
-    /// The condition, if it holds here.
+    /// Returns the condition, if it holds here.
     fn holds(&self) -> Option<u32> {
         (self.kind == GuardKind::Arm && self.arm == 0).then_some(self.condition.id)
     }
 
-    /// Whether one who passes this does not pass the other at the same time.
+    /// Whether a thread that passes this guard does not pass the other one at the same time.
     pub(super) fn excludes(&self, other: &Self) -> bool {
         self.condition.id == other.condition.id && self.arm != other.arm
     }
 
-    /// Whether it tells threads of a block from others, and nothing else.
+    /// Whether it selects threads of a block by thread index, and by nothing else.
     pub(super) fn is_of_threads(&self) -> bool {
         let Number { by_thread, by_block, by_turn, .. } = self.condition;
         self.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
     }
 
-    /// Whether it is the launch, or data, that decide, and not the place of a thread or block.
+    /// Whether the launch or data decide it, and not the index of a thread or block.
     pub(super) fn is_of_launch(&self) -> bool {
         let is_of_place = self.condition.by_thread || self.condition.by_block;
         self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_of_place
     }
 
-    /// Whether it holds here that all other blocks were counted before, by a count that returned
-    /// this.
+    /// Whether the guard shows that all other blocks were counted before, by a count that returned
+    /// `given`.
     pub(super) fn is_behind_all_others(&self, given: u32) -> bool {
         self.kind == GuardKind::Arm && self.arm == 0 && self.all_others.contains(&given)
     }
 
-    /// Whether it asks how many were counted before, by a count that returned this.
+    /// Whether the guard compares how many blocks were counted before, by a count that returned
+    /// `given`.
     pub(super) fn is_last_of(&self, given: u32) -> bool {
         self.arm == 0 && self.equated.contains(&given)
     }
 }
 
-/// What of a kernel concerns the order of blocks, as its source has it.
+/// The parts of a kernel that concern the order of blocks, in the order of the source.
 #[derive(Default)]
 pub(super) struct Kept<'k> {
     pub(super) accesses: Vec<Located<'k>>,
@@ -108,9 +112,9 @@ pub(super) struct Kept<'k> {
     /// The conditions that lead to each end of a group of copies, and to each wait for all groups
     /// of a thread.
     pub(super) groups: QuickMap<StmtId, Vec<Guard>>,
-    /// Whether the kernel asks where in the grid a block is.
+    /// Whether the kernel reads the block's index in the grid.
     pub(super) asks_for_blocks: bool,
-    /// Whether the blocks are in a line, as far as the kernel asks.
+    /// Whether the blocks form a line, as far as the kernel can tell.
     pub(super) blocks_in_line: bool,
 }
 
@@ -131,25 +135,26 @@ pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
     Kept { asks_for_blocks, blocks_in_line, ..walk.kept }
 }
 
-/// A way through a kernel.
+/// A walk through a kernel.
 struct Walk<'k> {
     kernel: &'k Kernel,
     numbers: Numbers,
     guards: Vec<Guard>,
-    /// The ranges of the loops around a place.
+    /// The ranges of the loops around the current statement.
     ranges: Vec<u32>,
-    /// What was stored last at an index of a shared array, and what a value is that was loaded there.
+    /// The value stored last at an index of a shared array, and the stored value of each loaded
+    /// one.
     stored: QuickMap<(SharedId, u32), u32>,
     loaded: QuickMap<u32, u32>,
-    /// The shared arrays that one statement writes.
+    /// The shared arrays that a single statement writes.
     set_once: QuickSet<SharedId>,
-    /// The counters of loops around a place that go through all blocks.
+    /// The counters of the loops around the current statement that go through all blocks.
     blocks: Vec<LocalId>,
     kept: Kept<'k>,
 }
 
 impl<'k> Walk<'k> {
-    /// The guard of an arm of a condition.
+    /// Returns the guard of an arm of a condition.
     fn guard(&self, condition: Number, arm: usize) -> Guard {
         let loaded = |id: u32| self.loaded.get(&id).copied();
         let equated = self.numbers.equated(condition.id, loaded).into();
@@ -157,7 +162,7 @@ impl<'k> Walk<'k> {
         Guard { condition, kind: GuardKind::Arm, arm, equated, all_others }
     }
 
-    /// A guard of which nothing more is known.
+    /// Returns a guard of which nothing else is known.
     fn unknown(condition: Number, kind: GuardKind) -> Guard {
         Guard { condition, kind, arm: 0, equated: Rc::from([]), all_others: Rc::from([]) }
     }
@@ -166,7 +171,7 @@ impl<'k> Walk<'k> {
         let outside = self.guards.len();
         for stmt in &block.stmts {
             self.stmt(stmt);
-            // Only some threads may come to what is behind it.
+            // Only some threads may reach the statements after it.
             if leaves(stmt) {
                 let condition = self.numbers.fresh();
                 self.guards.push(Self::unknown(condition, GuardKind::AfterExit));
@@ -232,14 +237,14 @@ impl<'k> Walk<'k> {
             }
         } else if let StmtKind::Match { value, arms, otherwise } = &stmt.kind {
             let condition = self.numbers.number(value);
-            // Arms are told by their patterns: they are those of this statement, or those of an
-            // `if`.
+            // Arms are identified by their patterns. They are those of this statement, or
+            // correspond to those of an `if`.
             let truth = (value.ty.as_scalar() == Some(Scalar::Bool)).then_some(condition);
             let condition = truth.unwrap_or_else(|| self.numbers.like(condition));
             let patterns = arms.iter().map(|arm| Some(&arm.ranges)).chain([None]);
             let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
             for (number, (ranges, block)) in patterns.zip(blocks).enumerate() {
-                // Arm 0 is where a condition holds, which no arm of a number is.
+                // Arm 0 means that a condition holds, which no arm of a number does.
                 let arm = if truth.is_some() { arm_of_truth(arms, ranges) } else { number + 1 };
                 self.guarded(self.guard(condition, arm), block);
             }
@@ -267,7 +272,7 @@ impl<'k> Walk<'k> {
 }
 
 impl Walk<'_> {
-    /// What goes through shared memory to all threads of a block.
+    /// Records values that pass through shared memory to all threads of a block.
     fn note_shared(&mut self, stmt: &Stmt) {
         if let StmtKind::SharedSet { array, index, value } = &stmt.kind
             && let ExprKind::Shared(id) = array.kind
@@ -286,7 +291,7 @@ impl Walk<'_> {
     }
 }
 
-/// The arm of an `if` that has the truth values of these ranges, or those that are left over.
+/// Returns the arm of an `if` for the truth values of these ranges, or for those that are left.
 fn arm_of_truth(arms: &[Arm], ranges: Option<&Vec<(i128, i128)>>) -> usize {
     let has =
         |ranges: &[(i128, i128)], value| ranges.iter().any(|(low, high)| (*low..=*high).contains(&value));
@@ -297,8 +302,8 @@ fn arm_of_truth(arms: &[Arm], ranges: Option<&Vec<(i128, i128)>>) -> usize {
     usize::from(!holds)
 }
 
-/// The shared arrays that one statement of a thread writes, and nothing else: what is read there is
-/// what that wrote.
+/// Returns the shared arrays that only one statement writes. A read there returns the value that it
+/// wrote.
 fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
     let (mut once, mut again) = (QuickSet::default(), QuickSet::default());
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -321,7 +326,7 @@ fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
     once.difference(&again).copied().collect()
 }
 
-/// Whether threads may leave the block that a statement is in.
+/// Whether threads may leave the block that contains a statement.
 fn leaves(stmt: &Stmt) -> bool {
     let (mut inside, mut left): (BTreeSet<u32>, BTreeSet<u32>) = (BTreeSet::new(), BTreeSet::new());
     let mut ends = false;

@@ -1,22 +1,40 @@
-//! Accesses to global memory, and which of them blocks may make to the same elements.
+//! Accesses to global memory, and conflicts of accesses by different blocks.
 //!
-//! `protocol` follows the threads of a block, or of a cluster. Of others nothing is known but that
-//! they do the same. So each element is taken to have one writer, which the report says. What a thread
-//! reads is its own only if the thread also writes it: at an equal index, under no condition that sends
-//! another thread or block to the write. Otherwise all blocks have to meet in between (`sync_grid`), or
-//! the block, if the index tells which it is (PTX ISA, "Memory Consistency Model", "Conflict and
-//! data-races"). Without that it is not decided; neither is a plain access beside a strong one, or a
-//! scope that leaves out blocks. What certainly lacks an order is an error (`unordered`).
+//! `protocol` follows the threads of one block or cluster. Other blocks are only known to execute
+//! the same kernel.
 //!
-//! | module | what it holds |
+//! # Rules
+//!
+//! * TMA0714: a read that nothing can order after the write of another block is an error
+//!   (`unordered`).
+//! * A read is ordered if its thread also writes the element: at an equal index, and under no
+//!   condition that sends another thread or block to the write. Otherwise a `sync_grid` has to
+//!   separate the two, or a barrier of the block if the index shows that the element belongs to the
+//!   block. The counter that identifies the last block orders as well (`last_block`). Without any
+//!   of these the kernel is undecided.
+//! * A plain access beside a strong one leaves the kernel undecided, and so does a strong access
+//!   whose scope leaves out blocks.
+//!
+//! Source: PTX ISA, "Memory Consistency Model", "Conflict and data-races".
+//!
+//! # Not checked
+//!
+//! * Whether several threads or blocks write the same element. Each element is assumed to have one
+//!   writer, and the report says so. The kernel is undecided only where all threads of a block
+//!   certainly write one element, with different values.
+//! * Other orders between blocks, such as flags, locks and queues. Reads that need them are
+//!   undecided.
+//! * Copies of the same block or cluster, and the waits for them, which `protocol` follows.
+//!
+//! | module | contents |
 //! | --- | --- |
 //! | `touch` | the accesses of a kernel |
-//! | `numbers` | values by number, so that equal places are told |
-//! | `span` | between which numbers they are, so that parts of blocks are told |
-//! | `located` | accesses with the numbers of their places, and the conditions that lead to them |
-//! | `together` | which accesses may be made with no meeting in between |
-//! | `last_block` | the block that has counted itself last, and what that orders |
-//! | `unordered` | blocks of which one certainly reads what another writes, unordered |
+//! | `numbers`, `operation` | value numbering, to recognise equal indices |
+//! | `span` | ranges of values, to recognise parts that belong to a block |
+//! | `located` | accesses with the numbers of their indices, and the conditions that lead to them |
+//! | `together` | pairs of accesses that may execute with no rendezvous between them |
+//! | `last_block` | the block that has counted itself last, and the order that this establishes |
+//! | `unordered` | blocks of which one certainly reads what another writes, without an order |
 
 mod last_block;
 mod located;
@@ -36,11 +54,11 @@ use crate::diag::Diagnostic;
 use crate::ir::{Kernel, MemoryScope, ParamId, StmtKind};
 use crate::quick::QuickMap;
 
-/// Where what is done with global memory is not followed.
+/// Returns the reasons why accesses to global memory leave a kernel undecided.
 ///
 /// # Errors
 ///
-/// A read that nothing can order behind another block's write.
+/// Returns a diagnostic for a read that nothing can order after the write of another block.
 pub(super) fn judge(kernel: &Kernel) -> Result<Vec<Doubt>, Box<Diagnostic>> {
     let kept = located::all(kernel);
     match unordered::first(kernel, &kept) {
@@ -79,7 +97,7 @@ fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
     found
 }
 
-/// The strong accesses to elements of all blocks that some of these are left out of.
+/// Returns the strong accesses to elements of all blocks whose scope leaves out some of the blocks.
 fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
     let is_written = |param| all.iter().any(|one| one.touch.writes && one.touch.param == param);
     let is_narrow = |one: &&Located<'_>| {
@@ -93,8 +111,8 @@ fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
     all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(doubt).collect()
 }
 
-/// Whether all threads of a block, or several that are told by their numbers, write different
-/// values to one element.
+/// Whether all threads of a block, or several that a condition on the thread index selects, write
+/// different values to one element.
 fn by_all_threads(one: &Located<'_>) -> bool {
     let is_of_block = |number: &Number| !number.by_thread;
     !one.place.is_empty()
@@ -104,21 +122,22 @@ fn by_all_threads(one: &Located<'_>) -> bool {
         && one.value.is_some_and(|value| value.by_thread)
 }
 
-/// The meetings of a kernel.
+/// The rendezvous of a kernel.
 struct Meetings {
     grid: Together,
     block: Together,
     threads: u64,
-    /// Whether the kernel asks where in the grid a block is: else it may be for one block.
+    /// Whether the kernel reads the block's index in the grid. Otherwise it may be for a single
+    /// block.
     asks_for_blocks: bool,
 }
 
 impl Meetings {
-    /// Why what follows from a plain access beside another is not decided.
+    /// Returns why a plain access and another one leave the kernel undecided.
     fn conflict(&self, one: &Located<'_>, with: &Located<'_>) -> Option<Why> {
         let pair = (one.touch.stmt.id, with.touch.stmt.id);
         let writes = one.touch.writes || with.touch.writes;
-        // What one statement writes in several threads is looked at by itself.
+        // Accesses by several threads at one statement are judged separately.
         if are_apart(one, with) || !writes || pair.0 == pair.1 {
             return None;
         }
@@ -133,7 +152,7 @@ impl Meetings {
         if !is_same_place(one, with) {
             return None;
         }
-        // Copies of a block, and who waits for them, are followed.
+        // Copies of a block, and waits for them, are followed by `protocol`.
         if one.touch.by_copy || with.touch.by_copy {
             let is_told = one.place.iter().any(|number| number.by_block) || !self.asks_for_blocks;
             return (!is_told && self.grid.may(pair.0, pair.1)).then_some(Why::Blocks);
@@ -141,7 +160,7 @@ impl Meetings {
         if self.is_by_the_same(one, with) {
             return None;
         }
-        // Another thread's element, of this block or of any.
+        // The element belongs to another thread, of this block or of any.
         let (among, why) = match one.place.iter().any(|number| number.is_of_block(self.threads)) {
             true => (&self.block, Why::Global),
             false => (&self.grid, Why::Blocks),
@@ -149,8 +168,8 @@ impl Meetings {
         among.may(pair.0, pair.1).then_some(why)
     }
 
-    /// Whether a thread that makes the one access of an element also makes the other, which writes
-    /// it: elements have one writer, as far as is judged.
+    /// Whether a thread that makes one of the accesses to an element also makes the other, which
+    /// writes it. Each element is assumed to have one writer.
     fn is_by_the_same(&self, one: &Located<'_>, with: &Located<'_>) -> bool {
         let any = |is_so: &dyn Fn(&Number) -> bool| one.place.iter().any(is_so);
         let [by_thread, by_block, by_turn] =
@@ -158,10 +177,10 @@ impl Meetings {
         if one.touch.writes && by_thread {
             return true;
         }
-        // The index tells the thread of the grid, or of any block.
+        // The index identifies the thread in the grid, or in any block.
         let is_of_grid = !by_turn && any(&|number| number.is_of_grid(self.threads));
         let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
-        // In each turn of a loop it may be another thread for which a condition holds.
+        // In each iteration of a loop, the condition may hold for another thread.
         let varies = |guard: &Guard| {
             guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn
         };
@@ -169,7 +188,8 @@ impl Meetings {
             one.guards.contains(guard) && (one.is_of_one_thread || !varies(guard))
                 || is_of_thread && guard.is_of_threads()
         });
-        // At an index that is the same in all threads of a block, or in all blocks, one of them does.
+        // At an index that all threads of a block share, or all blocks, one of them makes the
+        // access.
         let in_one_block = |located: &Located<'_>| {
             located.guards.iter().any(|guard| guard.condition.by_block) || !self.asks_for_blocks
         };
@@ -179,7 +199,7 @@ impl Meetings {
     }
 }
 
-/// Whether two accesses are certainly of different elements, whichever threads make them.
+/// Whether two accesses certainly touch different elements, whichever threads make them.
 fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
     let range = |located: &Located<'_>| {
         let [Number { int: Some(first), .. }] = located.place.as_slice() else { return None };
@@ -188,8 +208,8 @@ fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
     range(one).zip(range(with)).is_some_and(|((a, end), (b, other_end))| end <= b || other_end <= a)
 }
 
-/// Whether two accesses are of a part of the block's own, in which no other block accesses
-/// anything.
+/// Whether two accesses lie in a part of memory that belongs to the block. No other block accesses
+/// anything in it.
 fn are_of_own_block(one: &Located<'_>, with: &Located<'_>) -> bool {
     let part = |located: &Located<'_>| {
         let [Number { span: Some(span), .. }] = located.place.as_slice() else { return None };

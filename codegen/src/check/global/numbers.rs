@@ -1,4 +1,4 @@
-//! Values by number: equal numbers are equal values, as one thread computes them.
+//! Value numbering: equal numbers are equal values, as one thread computes them.
 
 use super::operation::{self, Operation};
 use super::span::{self, Span};
@@ -8,34 +8,35 @@ use crate::ir::{
 use crate::limits::WARP_THREADS;
 use crate::quick::QuickMap;
 
-/// A value.
+/// A numbered value, and its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) id: u32,
-    /// What it is, if it is known.
+    /// The value, if it is known.
     pub(super) int: Option<i128>,
-    /// Whether threads of a block may have different ones.
+    /// Whether it may differ among the threads of a block.
     pub(super) by_thread: bool,
-    /// Whether blocks may have different ones.
+    /// Whether it may differ among blocks.
     pub(super) by_block: bool,
-    /// Whether a thread may have another one in each turn of a loop.
+    /// Whether it may differ among the iterations of a loop.
     pub(super) by_turn: bool,
-    /// Whether a launch may bring another one, by a parameter or the extents of its grid.
+    /// Whether it may differ among launches, by a parameter or the extents of the grid.
     by_launch: bool,
-    /// It as a sum of the thread's and the block's place, if it is one.
+    /// The value as a linear function of thread and block index, if it is one.
     linear: Option<Linear>,
-    /// Between which numbers it is, beside a multiple of the block's place.
+    /// The range of the value, beside a multiple of the block index.
     pub(super) span: Option<Span>,
 }
 
-/// `thread * threadIdx.x + block * blockIdx.x`, and what is the same in all threads of the grid.
+/// The sum of `thread * threadIdx.x`, `block * blockIdx.x`, and a number that is the same in all
+/// threads of the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Linear {
     thread: i128,
     block: i128,
 }
 
-/// Factors up to this do not make indices wrap.
+/// The greatest factor that does not make indices wrap.
 const MOST_FACTOR: i128 = 1 << 20;
 
 impl Linear {
@@ -53,28 +54,28 @@ impl Linear {
 }
 
 impl Number {
-    /// Whether a block's place decides it, with the launch.
+    /// Whether it depends on the block index, and not on the thread index.
     pub(super) const fn is_of_block_only(self) -> bool {
         self.by_block && !self.by_thread
     }
 
-    /// Whether it is a block's place in the grid that decides it.
+    /// Whether it depends on the block index and on nothing else.
     pub(super) const fn is_of_blocks_alone(self) -> bool {
         self.by_block && !self.by_thread && !self.by_turn && !self.by_launch
     }
 
-    /// Whether it tells which thread of a block of so many has it, and nothing of the block.
+    /// Whether it identifies the thread in its block, and does not depend on the block.
     pub(super) fn is_of_thread(self) -> bool {
         self.linear.is_some_and(|linear| linear.thread != 0 && linear.block == 0)
     }
 
-    /// Whether it tells which block has it, of blocks of so many threads.
+    /// Whether it identifies the block, if blocks have `threads` threads.
     pub(super) fn is_of_block(self, threads: u64) -> bool {
         self.linear
             .is_some_and(|linear| linear.block.abs() >= (linear.thread.abs() * i128::from(threads)).max(1))
     }
 
-    /// Whether it tells which thread of the grid has it.
+    /// Whether it identifies the thread in the grid, if blocks have `threads` threads.
     pub(super) fn is_of_grid(self, threads: u64) -> bool {
         self.is_of_block(threads) && self.linear.is_some_and(|linear| linear.thread != 0)
     }
@@ -83,29 +84,29 @@ impl Number {
 /// The numbers of a kernel's values.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// Whether the block's threads, and the blocks, are in a line as far as the kernel asks: then an
-    /// index along x names one of them.
+    /// Whether the threads of a block, and the blocks, form a line as far as the kernel can tell.
+    /// Then an index along x identifies one of them.
     threads_in_line: bool,
     pub(super) blocks_in_line: bool,
     threads: u64,
-    /// How many threads a block has along each axis.
+    /// The number of threads of a block along each axis.
     extents: [u32; 3],
-    /// Whether the kernel asks where in the grid a block is.
+    /// Whether the kernel reads the block's index in the grid.
     pub(super) asks_for_blocks: bool,
-    /// The numbers of places, and of who is elected.
+    /// The numbers of indices and extents, and of the results of `elect_one`.
     specials: QuickMap<u32, Special>,
     elected: Vec<u32>,
-    /// How often variables are given a value.
+    /// How often each variable is assigned.
     times: QuickMap<LocalId, usize>,
-    /// The numbers of variables that are given one value for good.
+    /// The numbers of variables that keep a single value.
     given: QuickMap<LocalId, Number>,
-    /// The numbers of what was computed, by the operation and its operands.
+    /// The numbers of computed values, by operation and operands.
     known: QuickMap<(Operation, Vec<u32>), Number>,
-    /// The conjunctions, comparisons and sums among these, by their numbers: what they are of.
+    /// The operands of the conjunctions, comparisons and sums among these.
     conjunctions: QuickMap<u32, Vec<Number>>,
     compared: QuickMap<u32, Vec<Number>>,
     sums: QuickMap<u32, Vec<Number>>,
-    /// The numbers that are one more, or one less, than others.
+    /// For numbers that are one more, or one less, than another, the other number.
     successors: QuickMap<u32, u32>,
     predecessors: QuickMap<u32, u32>,
     count: u32,
@@ -156,7 +157,7 @@ impl Numbers {
         all
     }
 
-    /// Notes what a variable is given.
+    /// Records an assignment to a variable.
     pub(super) fn assign(&mut self, local: LocalId, value: &Expr) {
         if self.times.get(&local) == Some(&1) {
             let number = self.number(value);
@@ -164,9 +165,9 @@ impl Numbers {
         }
     }
 
-    /// The range of a loop, and what its variable is. Two loops over the same range give the same
-    /// values; of loops in each other over one range each is told from the other by `outer`, the number
-    /// of such loops around it.
+    /// Returns the range of a loop, and records its variable. Two loops over the same range give
+    /// the same values. If they are nested, `outer` distinguishes them: the number of loops over
+    /// that range around each.
     pub(super) fn range(&mut self, inner: &For, outer: impl Fn(u32) -> usize) -> Number {
         let operands = [&inner.start, &inner.end, &inner.step].map(|expr| self.number(expr));
         let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands);
@@ -177,7 +178,7 @@ impl Numbers {
         range
     }
 
-    /// A value that no other equals, and of which nothing is known.
+    /// Returns a value that equals no other, and of which nothing is known.
     pub(super) fn fresh(&mut self) -> Number {
         self.count += 1;
         Number {
@@ -192,12 +193,12 @@ impl Numbers {
         }
     }
 
-    /// A value that no other equals, of which as much is known as of this one.
+    /// Returns a value that equals no other, with the same properties as `number`.
     pub(super) fn like(&mut self, number: Number) -> Number {
         Number { id: self.fresh().id, ..number }
     }
 
-    /// The number of a value. Each operation is looked at once: variables have their numbers.
+    /// Returns the number of a value. Each operation is visited once, since variables have numbers.
     pub(super) fn number(&mut self, expr: &Expr) -> Number {
         if let ExprKind::Local(local) = expr.kind {
             return self.local(local);
@@ -267,13 +268,13 @@ impl Numbers {
         }
     }
 
-    /// The number of what a variable holds now.
+    /// Returns the number of the value that a variable holds now.
     pub(super) fn local(&mut self, local: LocalId) -> Number {
         match (self.given.get(&local), self.times.get(&local)) {
             (Some(number), _) => *number,
-            // Given several values in turn.
+            // The variable takes several values in turn.
             (None, Some(2..)) => self.fresh(),
-            // What a statement gives.
+            // A statement other than an assignment sets the variable.
             (None, None | Some(_)) => {
                 let fresh = self.fresh();
                 self.given.insert(local, fresh);
@@ -288,7 +289,7 @@ impl Numbers {
         inner.start.as_int() == Some(0) && inner.step.as_int() == Some(1) && !inner.inclusive
     }
 
-    /// The number of a value if a variable were the number of a block along x.
+    /// Returns the number of a value, if a variable were the block index along x.
     pub(super) fn with_block(&mut self, variable: LocalId, expr: &Expr) -> Number {
         let block = Expr {
             kind: ExprKind::Special(Special::BlockIdx(Axis::X)),
@@ -304,15 +305,16 @@ impl Numbers {
         number
     }
 
-    /// Notes that a variable says who is elected.
+    /// Records that a variable says which thread is elected.
     pub(super) fn elects(&mut self, dest: LocalId) {
-        // The same one in each turn.
+        // The elected thread is the same in each iteration.
         let number = Number { by_turn: false, ..self.local(dest) };
         self.given.insert(dest, number);
         self.elected.push(number.id);
     }
 
-    /// Whether a condition, and what it is a conjunction of, leave one thread of a block at most.
+    /// Whether conditions, and the operands of their conjunctions, select one thread of a block at
+    /// most.
     pub(super) fn is_of_one_thread(&self, conditions: &[u32]) -> bool {
         let all = reached(conditions.to_vec(), |id| {
             self.conjunctions.get(&id).into_iter().flatten().map(|part| part.id).collect()
@@ -328,15 +330,15 @@ impl Numbers {
             || is_one_of_warp && (self.threads <= u64::from(WARP_THREADS) || is(Special::WarpIdx))
     }
 
-    /// Operands of the equalities that a condition asks for, except with 0, and the terms that they add.
-    /// `stored` tells what a value is that was loaded.
+    /// Returns the operands of the equalities that a condition implies, except those with 0, and
+    /// the terms that these operands add. `stored` maps a loaded value to the one that was stored.
     pub(super) fn equated(&self, condition: u32, stored: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
         let sides = self.equalities(condition, &stored);
         let sides = sides.filter(|sides| sides.iter().all(|side| side.int != Some(0))).flatten();
         reached(sides.map(|side| side.id).collect(), |id| parts(&self.sums, id, &stored))
     }
 
-    /// Both sides of the equalities that a condition asks for.
+    /// Returns both sides of each equality that a condition implies.
     fn equalities(
         &self,
         condition: u32,
@@ -346,9 +348,9 @@ impl Numbers {
         conditions.into_iter().filter_map(|id| self.compared.get(&id))
     }
 
-    /// The counts of which a condition asks whether all other blocks of the grid have been counted
-    /// before: that they are one less than the blocks. `stored` tells what a value is that was
-    /// loaded.
+    /// Returns the counts that a condition compares with the number of blocks minus 1. If it holds,
+    /// all other blocks of the grid were counted before. `stored` maps a loaded value to the one
+    /// that was stored.
     pub(super) fn counts_of_all_others(
         &self,
         condition: u32,
@@ -367,7 +369,7 @@ impl Numbers {
             .collect()
     }
 
-    /// The number of an operation on these.
+    /// Returns the number of an operation on these operands.
     fn of_parts(&mut self, operation: Operation, operands: &[Number]) -> Number {
         let key = (operation, operands.iter().map(|operand| operand.id).collect());
         if let Some(known) = self.known.get(&key) {
@@ -387,7 +389,7 @@ impl Numbers {
 }
 
 impl Number {
-    /// That of a fact about the thread that asks.
+    /// Returns the number of an index or extent, with its properties.
     fn of_special(self, special: Special) -> Self {
         let (by_thread, by_block) = match special {
             Special::ThreadIdx(_) | Special::LaneIdx | Special::WarpIdx | Special::WarpgroupIdx => {
@@ -404,7 +406,7 @@ impl Number {
     }
 }
 
-/// A sum or multiple of places, if the expression is one.
+/// Returns an expression as a linear function of thread and block index, if it is one.
 fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
     let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
     if let (ExprKind::Cast(inner), [a]) = (&expr.kind, operands) {
@@ -426,12 +428,12 @@ fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
     }
 }
 
-/// The operands of a number, and what it is if it was loaded.
+/// Returns the operands of a number, and the stored value if the number was loaded.
 fn parts(of: &QuickMap<u32, Vec<Number>>, id: u32, stored: &impl Fn(u32) -> Option<u32>) -> Vec<u32> {
     of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored(id)).collect()
 }
 
-/// These and all that is reached from them.
+/// Returns these numbers, and all that are reached from them.
 fn reached(mut all: Vec<u32>, from: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let mut next = 0;
     while let Some(&id) = all.get(next) {

@@ -1,11 +1,11 @@
-//! Operations by which values are numbered.
+//! Operations of the value numbering.
 
 use crate::ir::{BinaryOp, Expr, ExprKind, IntegerOp, MathOp, Scalar, UnaryOp};
 
-/// An operation: the same one of equal operands gives equal values.
+/// An operation. Applied to equal operands, it gives equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Operation {
-    /// An expression without operands, as it is written.
+    /// An expression without operands, as text.
     Leaf(String),
     Unary(UnaryOp),
     Binary(BinaryOp),
@@ -16,17 +16,17 @@ pub(super) enum Operation {
     Array,
     Repeat(u32),
     Index,
-    /// From the first operand to the second, in steps of the third.
+    /// A range from the first operand to the second, in steps of the third.
     Range {
         inclusive: bool,
     },
-    /// A number of a range, in a loop within so many others over that range.
+    /// A number of a range, in a loop that is nested in `outer` others over that range.
     Counter {
         outer: usize,
     },
 }
 
-/// The operation of an expression, if it gives equal values for equal operands.
+/// Returns the operation of an expression, if equal operands give equal values.
 pub(super) fn of(expr: &Expr) -> Option<Operation> {
     let scalar = expr.ty.as_scalar();
     match &expr.kind {

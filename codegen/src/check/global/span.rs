@@ -3,7 +3,8 @@
 use super::numbers::Number;
 use crate::ir::{BinaryOp, Expr, ExprKind, Scalar};
 
-/// `block * blockIdx.x`, and a number from `least` to `most`, whichever thread and turn it is of.
+/// The sum of `block * blockIdx.x` and a number from `least` to `most`, in every thread and
+/// iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) block: i128,
@@ -11,7 +12,7 @@ pub(super) struct Span {
     pub(super) most: i128,
 }
 
-/// Numbers up to this do not make indices wrap.
+/// The greatest number that does not make indices wrap.
 const MOST: i128 = 1 << 20;
 
 impl Span {
@@ -37,18 +38,18 @@ impl Span {
         .small()
     }
 
-    /// A multiple of it, if a number is known.
+    /// Returns the product of two spans, if `other` is a known number.
     fn times(self, other: Self) -> Option<Self> {
         let factor = other.known()?;
         Self { block: self.block * factor, least: self.least * factor, most: self.most * factor }.small()
     }
 
-    /// The number, if there is only one.
+    /// Returns the number, if there is only one.
     fn known(self) -> Option<i128> {
         (self.block == 0 && self.least == self.most).then_some(self.least)
     }
 
-    /// The values of a loop's variable.
+    /// Returns the values of a loop's variable.
     pub(super) fn of_range(start: Option<Self>, end: Option<Self>, inclusive: bool) -> Option<Self> {
         let (start, end) = start.zip(end)?;
         let most = if inclusive { end.most } else { end.most - 1 };
@@ -58,15 +59,15 @@ impl Span {
             .and_then(Self::small)
     }
 
-    /// Whether it, and so many elements from it on, lie in a part of the block's own, together with
-    /// those from another on: two blocks never have the same.
+    /// Whether `len` elements from this index on, and `other_len` from the other one on, lie in a
+    /// part that belongs to the block. Two blocks never have a part in common.
     pub(super) fn is_of_own_block(self, len: u32, other: Self, other_len: u32) -> bool {
         let end = (self.most + i128::from(len)).max(other.most + i128::from(other_len));
         self.block > 0 && self.block == other.block && end - self.least.min(other.least) <= self.block
     }
 }
 
-/// That of an expression, unless it may wrap.
+/// Returns the span of an expression, unless it may wrap.
 pub(super) fn of(expr: &Expr, operands: &[Number]) -> Option<Span> {
     let (_, most) = expr.ty.as_scalar()?.integer_range()?;
     computed(expr, operands).filter(|span| span.most <= most)

@@ -1,4 +1,4 @@
-//! Which accesses may be made with no meeting of all threads in between.
+//! Pairs of accesses that may execute with no rendezvous of all threads between them.
 
 use std::collections::BTreeSet;
 
@@ -7,26 +7,26 @@ use super::touch::Touch;
 use crate::ir::{Block, Kernel, Label, Stmt, StmtId, StmtKind, Sync, visit};
 use crate::quick::QuickMap;
 
-/// Who meets.
+/// The threads of a rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     /// All threads of the grid.
     Grid,
-    /// Those of a block, or of more.
+    /// All threads of a block, or more.
     Block,
 }
 
 impl Level {
-    /// Whether all of them meet at a statement.
+    /// Whether all of these threads synchronise at a statement.
     fn meets(self, kind: &StmtKind) -> bool {
         let of_block = matches!(kind, StmtKind::Sync(Sync::Threads | Sync::Cluster));
         matches!(kind, StmtKind::SyncGrid { .. }) || of_block && self == Self::Block
     }
 }
 
-/// Which accesses there may be with no meeting in between.
+/// The pairs of accesses that may execute with no rendezvous between them.
 pub(super) struct Together {
-    /// None if nobody meets.
+    /// `None` if the kernel has no such rendezvous, so that every pair may.
     pairs: Option<BTreeSet<(StmtId, StmtId)>>,
 }
 
@@ -56,20 +56,20 @@ impl Together {
     }
 }
 
-/// A way through a kernel: the accesses since the last meeting.
+/// A walk through a kernel, with the accesses since the last rendezvous.
 struct Walk<'k> {
     kernel: &'k Kernel,
     kept: &'k Kept<'k>,
     level: Level,
-    /// The copies into global memory that nothing has waited for yet.
+    /// The copies into global memory that have not been waited for.
     open: BTreeSet<StmtId>,
-    /// Those whose group has ended.
+    /// The copies whose group has been committed.
     committed: BTreeSet<StmtId>,
     pairs: BTreeSet<(StmtId, StmtId)>,
-    /// Loops that were gone through: the accesses before them, and those at their ends. So loops
-    /// within loops are not gone through again where nothing has come to them.
+    /// The loops that were walked: the accesses before them, and those at their ends. A nested loop
+    /// is not walked again if no new access precedes it.
     loops: QuickMap<Label, (BTreeSet<StmtId>, BTreeSet<StmtId>)>,
-    /// The accesses before loops and blocks are left, or go on.
+    /// The accesses before jumps that leave or continue a loop or block.
     exits: QuickMap<Label, BTreeSet<StmtId>>,
 }
 
@@ -95,7 +95,7 @@ impl Walk<'_> {
             self.open.retain(|copy| !(self.committed.contains(copy) && is_of_the_same(copy)));
         }
         if self.level.meets(&stmt.kind) {
-            // A copy that is not complete goes on behind the meeting.
+            // A copy that is not complete continues after the rendezvous.
             since.retain(|earlier| self.open.contains(earlier));
             return since;
         }
@@ -127,11 +127,11 @@ impl Walk<'_> {
         }
         let before = since.clone();
         let mut ended = if may_end { since.clone() } else { BTreeSet::new() };
-        // The second turn begins with what the first has accessed.
+        // The second iteration begins with the accesses of the first.
         for _ in 0..2 {
             for body in visit::blocks(&stmt.kind) {
                 since = self.block(body, since);
-                // A loop ends behind its condition, which is the first of two blocks.
+                // A loop ends after its condition, which is the first of two blocks.
                 ended = if may_end { union(ended, Some(&since)) } else { ended };
             }
             since = union(since, self.exits.get(&label));

@@ -1,4 +1,4 @@
-//! Accesses to global memory: by threads, by copies, with and without an order.
+//! Accesses to global memory: by threads and by copies, with and without an order.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ pub(in crate::check) struct Touch<'k> {
     pub(in crate::check) writes: bool,
     /// Whether it has an order and a scope.
     pub(super) is_strong: bool,
-    /// The index or coordinates.
+    /// The index, or the coordinates.
     pub(super) at: Vec<&'k Expr>,
-    /// How many elements from the index on, if it is one index and they are known.
+    /// The number of elements from the index on, if there is one index and the number is known.
     pub(super) len: Option<u32>,
 }
 
 impl<'k> Touch<'k> {
-    /// By a statement of a kernel.
+    /// Returns the access of a statement of a kernel, if it makes one.
     pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
         let copied = |param, writes: Option<bool>, at: Vec<&'k Expr>, len| {
             writes.map(|writes| Self { stmt, param, by_copy: true, writes, is_strong: false, at, len })
@@ -63,7 +63,7 @@ impl<'k> Touch<'k> {
         }
     }
 
-    /// All of a kernel, in the order of its source.
+    /// Returns all accesses of a kernel, in the order of the source.
     pub(in crate::check) fn all(kernel: &'k Kernel) -> Vec<Self> {
         let mut all = vec![];
         visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(kernel, stmt)));
@@ -71,7 +71,7 @@ impl<'k> Touch<'k> {
     }
 }
 
-/// The operation of a statement that reduces into global memory.
+/// Returns the operation of a statement that reduces into global memory.
 pub(in crate::check) fn reduction(stmt: &Stmt) -> Option<ReduceOp> {
     if let StmtKind::TileCopy(copy) = &stmt.kind {
         reduces(&copy.kind)
@@ -86,7 +86,7 @@ fn reduces<S>(kind: &CopyKind<S>) -> Option<ReduceOp> {
     if let CopyKind::Reduce { op, .. } = kind { Some(*op) } else { None }
 }
 
-/// Whether a copy writes global memory, if it accesses it.
+/// Returns whether a copy writes global memory, if it accesses it at all.
 fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
     match kind {
         CopyKind::Load { .. } => Some(false),
@@ -95,8 +95,8 @@ fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
     }
 }
 
-/// The parameters in which threads, or copies, write without an order: elements of their own, as far
-/// as is judged.
+/// Returns the parameters that threads or copies write without an order. Each is assumed to write
+/// elements of its own.
 pub(in crate::check) fn taken_apart(kernel: &Kernel) -> Vec<ParamId> {
     let touches = Touch::all(kernel);
     let plain = touches.iter().filter(|touch| touch.writes && !touch.is_strong);

@@ -1,11 +1,11 @@
 //! Blocks of which one reads what another writes, with nothing that could order the two.
 //!
-//! Two ways in which blocks communicate are known here. In the first a condition on the block's place
-//! sends one to the write and the other to the read. In the second each block writes a part, counts
-//! itself, and the last one reads all parts. In both the write must be released, and the read come
-//! after an acquire, in scopes that include both threads (PTX ISA, "Memory Consistency Model",
-//! "Release and Acquire Patterns"). Where a kernel has no such access or fence on either side, that is
-//! certain, whatever the rest of it does.
+//! Two patterns of communication between blocks are recognised. In the first, a condition on the
+//! block index sends one block to the write and another to the read. In the second, each block
+//! writes a part and counts itself, and the last one reads all parts. In both, the write has to be
+//! released, and the read has to follow an acquire, in scopes that include both threads (PTX ISA,
+//! "Memory Consistency Model", "Release and Acquire Patterns"). If a kernel has no such access or
+//! fence on one of the two sides, the error is certain, whatever else the kernel does.
 
 use super::is_same_place;
 use super::located::{Guard, Kept, Located};
@@ -16,7 +16,7 @@ use crate::ir::{
     AtomicAccess, Cluster, Fence, Kernel, MemoryScope, Order, Span, Stmt, StmtKind, Sync, visit,
 };
 
-/// The first read of a kernel that nothing can order behind another block's write.
+/// Returns the first read of a kernel that nothing can order after the write of another block.
 pub(super) fn first(kernel: &Kernel, Kept { accesses, orders, .. }: &Kept<'_>) -> Option<Diagnostic> {
     let plain = |one: &&Located<'_>| {
         !one.touch.is_strong && !one.touch.by_copy && !kernel.is_trusted(one.touch.stmt.origin)
@@ -27,7 +27,7 @@ pub(super) fn first(kernel: &Kernel, Kept { accesses, orders, .. }: &Kept<'_>) -
         let writes = accesses.iter().filter(plain).filter(|one| one.touch.writes);
         let mut writes = writes.filter(|write| write.touch.param == read.touch.param);
         writes.find_map(|write| {
-            // Both are made in the same launches, and by all who come there.
+            // Both accesses occur in the same launches, by all threads that get there.
             let of_launch = |one: &Located<'_>| -> Vec<Guard> {
                 let Located { guards, .. } = one;
                 guards.iter().filter(|guard| guard.is_of_launch()).cloned().collect()
@@ -51,8 +51,8 @@ pub(super) struct Ordering<'k> {
 }
 
 impl Ordering<'_> {
-    /// What a statement orders for other blocks: what came before it, what comes after it, and whether
-    /// only for some of them.
+    /// Returns the order that a statement establishes with other blocks: for accesses before it,
+    /// for accesses after it, and whether only for some blocks.
     fn sides(&self, kernel: &Kernel) -> Sides {
         if let StmtKind::Atomic(atomic) = &self.stmt.kind {
             return Sides {
@@ -65,7 +65,7 @@ impl Ordering<'_> {
             self.stmt.kind,
             StmtKind::Fence(Fence::Memory) | StmtKind::SyncGrid { .. } | StmtKind::GridDependency(_)
         );
-        // Blocks of a cluster may meet, and an mbarrier may be another block's.
+        // Blocks of a cluster may synchronise here, and an mbarrier may belong to another block.
         let is_of_cluster = matches!(
             self.stmt.kind,
             StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait)
@@ -83,7 +83,7 @@ impl Ordering<'_> {
     }
 }
 
-/// Which sides a statement orders.
+/// The sides of a statement that it orders.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sides {
     releases: bool,
@@ -91,7 +91,7 @@ struct Sides {
     is_narrow: bool,
 }
 
-/// Whether a scope leaves out blocks that the condition of a place may tell apart.
+/// Whether a scope leaves out blocks that a condition on the block index may distinguish.
 fn is_narrow(kernel: &Kernel, scope: MemoryScope) -> bool {
     match scope {
         MemoryScope::Block => true,
@@ -100,7 +100,7 @@ fn is_narrow(kernel: &Kernel, scope: MemoryScope) -> bool {
     }
 }
 
-/// What is missing between a write and a read that different blocks come to.
+/// Returns the order that is missing between a write and a read that different blocks execute.
 fn between_arms(
     kernel: &Kernel,
     orders: &[Ordering<'_>],
@@ -111,8 +111,8 @@ fn between_arms(
         let other = read.guards.iter().find(|other| guard.excludes(other))?;
         guard.condition.is_of_blocks_alone().then_some((guard, other))
     })?;
-    // The same elements: at a place that is the same in all blocks, and in the same turns; by the same
-    // threads, or at a place of all.
+    // The elements are the same if the index is the same in all blocks and iterations, and if the
+    // same threads make both accesses or the index is the same in all threads.
     let is_of_thread = write.place.iter().any(|number| number.by_thread);
     let others = |all: &[Guard], own: &Guard| -> Vec<Guard> {
         let is_compared = |guard: &&Guard| *guard != own && (is_of_thread || !guard.is_of_threads());
@@ -131,8 +131,8 @@ fn between_arms(
     lacking(kernel, &on_the_way(of_write), &on_the_way(of_read))
 }
 
-/// What is missing between the parts that blocks write, and the block that reads them because it has
-/// counted itself last.
+/// Returns the order that is missing between the parts that blocks write and the block that reads
+/// them because it has counted itself last.
 fn before_the_last(
     kernel: &Kernel,
     (accesses, orders): (&[Located<'_>], &[Ordering<'_>]),
@@ -147,7 +147,7 @@ fn before_the_last(
                 .is_some_and(|returned| read.guards.iter().any(|guard| guard.is_last_of(returned.id)))
     };
     let count = accesses.iter().find(counted)?;
-    // It goes through all blocks, and reads what each has written at its own place.
+    // The block goes through all blocks, and reads what each has written at its own index.
     let ids = |place: &[Number]| place.iter().map(|number| number.id).collect::<Vec<_>>();
     let is_part = write.place.iter().any(|number| number.by_block)
         && ids(&read.at_own_block) == ids(&write.place)
@@ -163,14 +163,15 @@ fn before_the_last(
     lacking(kernel, &all, &all)
 }
 
-/// Whether a kernel says of launches what they are: then it may be that there are no such two blocks.
+/// Whether a kernel restricts its launches by assertions. Then two such blocks may not exist.
 fn speaks_of_launches(kernel: &Kernel) -> bool {
     let mut any = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| any |= matches!(stmt.kind, StmtKind::Assert { .. }));
     any
 }
 
-/// What is missing if these are all that orders memory where one block writes, and where another reads.
+/// Returns the order that is missing if no other statements order memory in the blocks that write
+/// and read.
 fn lacking(
     kernel: &Kernel,
     writing: &[&Ordering<'_>],
@@ -187,7 +188,7 @@ fn lacking(
     let acquires = |all: &[(Sides, Span, bool)], is_wide: bool| {
         all.iter().any(|(sides, ..)| sides.acquires && !(is_wide && sides.is_narrow))
     };
-    // Or the block that reads comes first, and the other one waits for it.
+    // Alternatively, the block that reads comes first, and the other one waits for it.
     if releases(&writing, true) && acquires(&reading, true)
         || releases(&reading, true) && acquires(&writing, true)
     {

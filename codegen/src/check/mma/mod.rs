@@ -1,5 +1,5 @@
-//! Rules of the tensor cores: what they multiply, and what is done with accumulators. The forms of
-//! instructions are the model's, [`tma_model::mma`].
+//! Rules of the tensor cores: operands, and uses of accumulators. The forms of instructions are
+//! those of the model, [`tma_model::mma`].
 
 mod rows;
 pub(crate) mod sparse;
@@ -19,7 +19,7 @@ use crate::ir::{
 };
 use crate::limits;
 
-/// What concerns the kernel as a whole.
+/// Checks the rules of the kernel as a whole.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     for local in &kernel.locals {
         if let Type::Accumulator(ty) = &local.ty {
@@ -37,14 +37,14 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// Whether the kernel multiplies with the tensor cores.
+/// Whether the kernel multiplies with `wgmma`.
 pub(crate) fn uses_mma(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt.kind, StmtKind::Mma(_)));
     found
 }
 
-/// The first statement that a whole warpgroup executes.
+/// Returns the first statement that a whole warpgroup executes.
 fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
     let mut first = None;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -61,8 +61,9 @@ fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
     first
 }
 
-/// Source: PTX ISA, "wgmma.mma_async": all threads of a warpgroup execute it, and a warpgroup is
-/// four warps of which the first has a rank that is a multiple of 4.
+/// Checks that a block has whole warpgroups. Source: PTX ISA, "wgmma.mma_async": all threads of a
+/// warpgroup execute it, and a warpgroup is four warps of which the first has a rank that is a
+/// multiple of 4.
 fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
     let threads = kernel.launch.thread_count();
     if threads == 0 || threads.is_multiple_of(u64::from(WARPGROUP_THREADS)) {
@@ -72,7 +73,8 @@ fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
     sink.error(mistake::Mma::Warpgroups { threads, at }, first.origin.span);
 }
 
-/// Any call that is left in a kernel makes ptxas serialise its multiplications (its C7510).
+/// Reports calls. Any call that is left in a kernel makes ptxas serialise its multiplications (its
+/// C7510).
 fn no_call(stmt: &Stmt, sink: &mut Sink) {
     if let StmtKind::Printf { .. } = stmt.kind {
         sink.error(mistake::Mma::Printf, stmt.origin.span);
@@ -135,7 +137,7 @@ pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mu
     }
 }
 
-/// An operand that is well made.
+/// A well-formed operand.
 #[derive(Clone, Copy)]
 struct Matrix {
     element: Operand,
@@ -161,7 +163,8 @@ fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<
         sink.error(mistake::Mma::FragmentDepth { ty, step }, span);
         return None;
     }
-    // In elements of the product, which are single bits of integers where bits are multiplied.
+    // The depth is in elements of the multiplication: single bits of the integers where bits are
+    // multiplied.
     let depth = ty.columns * (8 * ty.element.bytes() / element.bits());
     Some(Matrix { element, rows: ty.rows, depth })
 }
@@ -188,7 +191,7 @@ fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> O
     is_sound.then(|| Matrix { element: tile.element, rows, depth: tile.k() })
 }
 
-/// The operand as the model has it.
+/// Returns the operand as the model represents it.
 fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
     let element = operand_of(op, ty.tile.element, span, sink)?;
     let tile = geometry(ty, element);
@@ -198,13 +201,14 @@ fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Opt
     tile
 }
 
-/// How the tile of an operand lies in shared memory, all of it; none where no descriptor says so.
+/// Returns the layout of an operand's whole tile in shared memory, or `None` if no descriptor
+/// states it.
 pub(crate) fn geometry(ty: &OperandType, element: Operand) -> Option<OperandTile> {
     let major = if ty.transposed { Major::Mn } else { Major::K };
     OperandTile::of(&ty.tile, element, major)
 }
 
-/// The swizzle of a tile that is not interleaved.
+/// Returns the swizzle of a tile that is not interleaved.
 fn plain(swizzle: TileSwizzle) -> Option<Swizzle> {
     (swizzle.interleave() == Interleave::None).then(|| swizzle.pattern())
 }
@@ -227,12 +231,12 @@ fn form(form: Form, span: Span, sink: &mut Sink) {
     }
 }
 
-/// What a multiplication adds to, in an accumulator of these elements.
+/// Returns the type that a multiplication accumulates in, for an accumulator of these elements.
 pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
     Accumulated::of(element)
 }
 
-/// `sum.store(tile)`.
+/// Checks `sum.store(tile)`.
 pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile: &Expr, sink: &mut Sink) {
     let (Type::Accumulator(sum), Type::Tile(to)) = (&rules.kernel.local(accumulator).ty, &tile.ty) else {
         return;
@@ -257,14 +261,14 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     }
 }
 
-/// Whether an accumulator of elements `from` is stored as `to`.
+/// Whether an accumulator of elements `from` can be stored as `to`.
 fn converts(from: Scalar, to: Scalar) -> bool {
     const OF_F32: [Scalar; 5] = [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::E4m3, Scalar::E5m2];
     to == from || from == Scalar::F32 && OF_F32.contains(&to)
 }
 
-/// Reports columns, the first and their number, that the accumulator does not have, in these turns
-/// of unrolled loops; whether they are such.
+/// Reports columns that the accumulator does not have, in these iterations of unrolled loops. The
+/// columns are the first one and their number. Returns whether there are any.
 pub(super) fn columns_within(
     sum: AccumulatorType,
     (first, columns): (i128, u32),
@@ -279,7 +283,7 @@ pub(super) fn columns_within(
     is_outside
 }
 
-/// `sum.pack::<bf16>()`.
+/// Checks `sum.pack::<bf16>()`.
 pub(super) fn pack(rules: &Rules<'_>, dest: LocalId, accumulator: LocalId, span: Span, sink: &mut Sink) {
     let Type::Accumulator(sum) = &rules.kernel.local(accumulator).ty else { return };
     let to = &rules.kernel.local(dest).ty;
@@ -308,8 +312,8 @@ pub(super) fn reduce_rows(rules: &Rules<'_>, accumulator: LocalId, span: Span, s
     }
 }
 
-/// Whether a warpgroup may ask for so many. Source: PTX ISA, "setmaxnreg": 24 to 256, a multiple of
-/// 8.
+/// Whether a warpgroup may ask for this many registers. Source: PTX ISA, "setmaxnreg": 24 to 256, a
+/// multiple of 8.
 pub(super) fn is_asked_for(registers: u32) -> bool {
     (24..=256).contains(&registers) && registers.is_multiple_of(8)
 }

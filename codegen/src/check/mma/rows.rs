@@ -1,4 +1,4 @@
-//! Accumulators that are stored to rows of global memory.
+//! Stores of accumulators to rows of global memory.
 
 use super::{columns_within, converts};
 use crate::check::operations::Rules;
@@ -6,7 +6,7 @@ use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::{MatrixStore, Span, Type};
 
-/// `sum.store_to(matrix, at)`.
+/// Checks `sum.store_to(matrix, at)`.
 pub(in crate::check) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, span: Span, sink: &mut Sink) {
     let MatrixStore { accumulator, first, columns, matrix, at: _ } = store;
     let (Type::Accumulator(sum), Type::Global(to)) =

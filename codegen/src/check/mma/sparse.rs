@@ -1,4 +1,4 @@
-//! Sparse operands: their metadata, and what they are multiplied by.
+//! Sparse operands: their metadata, and the operands that they are multiplied by.
 
 use tma_model::mma::Operand;
 
@@ -6,13 +6,13 @@ use super::Matrix;
 use crate::diag::{Sink, mistake};
 use crate::ir::{MMA_ROWS, SharedOperand, Span, TileSwizzle, Type};
 
-/// Registers of metadata for 64 rows that are multiplied by so many instructions: each selector is
-/// for one of them.
+/// Returns the registers of metadata for 64 rows that `steps` instructions multiply. Each selector
+/// is for one of the instructions.
 pub(crate) const fn metadata_of_band(element: Operand, steps: u32) -> u32 {
     steps.div_ceil(element.selectors())
 }
 
-/// A sparse left operand, and what is multiplied by it.
+/// Checks a sparse left operand, and the right operand that it is multiplied by.
 pub(super) fn operands(metadata: &Type, left: &Matrix, right: &SharedOperand, span: Span, sink: &mut Sink) {
     let steps = left.depth * left.element.bits() / 256;
     let wanted = left.rows / MMA_ROWS * metadata_of_band(left.element, steps);

@@ -1,6 +1,6 @@
-//! Rules of multiplications by a warp: what it multiplies, and which parts of tiles it loads and
-//! stores; and of what a warpgroup loads into registers. The forms of instructions are the
-//! model's, [`tma_model::mma`].
+//! Rules of multiplications by a warp: the operands, and the parts of tiles that it loads and
+//! stores. Also rules of operands that a warpgroup loads into registers. The forms of instructions
+//! are those of the model, [`tma_model::mma`].
 
 use tma_model::limits::WARP_THREADS;
 use tma_model::mma::{Accumulated, Operand, OperandFault};
@@ -21,7 +21,8 @@ pub(super) fn holds(kernel: &Kernel, accumulator: LocalId) -> bool {
     matches!(kernel.local(accumulator).ty, Type::Accumulator(AccumulatorType { team: Team::Warp, .. }))
 }
 
-/// Source: PTX ISA, "mma" and "ldmatrix": all threads of the warp execute them.
+/// Checks that a block has whole warps. Source: PTX ISA, "mma" and "ldmatrix": all threads of the
+/// warp execute them.
 pub(super) fn whole_warps(kernel: &Kernel, sink: &mut Sink) {
     let threads = kernel.launch.thread_count();
     if threads.is_multiple_of(u64::from(WARP_THREADS)) {
@@ -38,7 +39,7 @@ pub(super) fn whole_warps(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// What concerns the accumulators of warps alone.
+/// Checks the rules that only accumulators of warps have.
 pub(super) fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
     if Accumulated::of(ty.element).is_none() && ty.element != Scalar::F64 {
         sink.error(mistake::MmaSync::AccumulatorElement(ty.element), span);
@@ -48,7 +49,7 @@ pub(super) fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
     }
 }
 
-/// An operand that is loaded.
+/// Checks an operand that is loaded.
 fn loaded(ty: LoadedType, span: Span, sink: &mut Sink) {
     match ty {
         LoadedType::Warpgroup(ty) => {
@@ -66,7 +67,7 @@ fn loaded(ty: LoadedType, span: Span, sink: &mut Sink) {
     }
 }
 
-/// An operand in the registers of a warp.
+/// Checks an operand in the registers of a warp.
 fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
     let is_multiplied = [WarpMmaOp::Add, WarpMmaOp::AndPopc].into_iter().any(|op| takes(op, ty.element));
     if !is_multiplied {
@@ -81,12 +82,12 @@ fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
     }
 }
 
-/// Whether elements of this type are multiplied so.
+/// Whether `op` multiplies elements of this type.
 fn takes(op: WarpMmaOp, element: Scalar) -> bool {
     op.operand(element).is_some() || op == WarpMmaOp::Add && element == Scalar::F64
 }
 
-/// `WarpLeft::<f16, 16, 32>::load(tile, at)`, `Fragment::<f16, 64, 32>::load(tile, at)`.
+/// Checks `WarpLeft::<f16, 16, 32>::load(tile, at)` and `Fragment::<f16, 64, 32>::load(tile, at)`.
 pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span, sink: &mut Sink) {
     let Some(ty) = LoadedType::of(&rules.kernel.local(load.dest).ty) else { return };
     loaded(ty, span, sink);
@@ -111,7 +112,7 @@ pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span,
     is_in_tile(rules, tile, &part, load.from.tile.span, sink);
 }
 
-/// `sum.store(tile, at)`.
+/// Checks `sum.store(tile, at)`.
 pub(in crate::check) fn store(rules: &Rules<'_>, store: &WarpStore, span: Span, sink: &mut Sink) {
     let (Type::Accumulator(sum), Type::Tile(tile)) =
         (&rules.kernel.local(store.accumulator).ty, &store.tile.ty)
@@ -128,20 +129,20 @@ pub(in crate::check) fn store(rules: &Rules<'_>, store: &WarpStore, span: Span, 
     }
 }
 
-/// A part of a tile, as rows and columns of the matrix that it is of.
+/// A part of a tile, as rows and columns of the matrix in the tile.
 pub(in crate::check) struct Part<'k> {
-    /// Where it begins.
+    /// The first row and column.
     pub(in crate::check) at: &'k [Expr; 2],
     extents: [u32; 2],
-    /// Those of the whole matrix.
+    /// The rows and columns of the whole matrix.
     whole: [u32; 2],
     element: Scalar,
-    /// Which of the two lies in rows of the tile.
+    /// The index of the dimension that lies along the rows of the tile.
     inner: usize,
 }
 
-/// Source: PTX ISA, "ldmatrix" and "stmatrix": each row of a matrix is 16 bytes, from a multiple of
-/// 16 on.
+/// Checks a part of a tile. Source: PTX ISA, "ldmatrix" and "stmatrix": each row of a matrix is 16
+/// bytes, from a multiple of 16 on.
 fn is_in_tile(rules: &Rules<'_>, tile: &TileType, part: &Part<'_>, span: Span, sink: &mut Sink) {
     if plain(tile.swizzle).is_none() {
         sink.error(mistake::MmaSync::Tile(tile.clone()), span);
@@ -154,7 +155,7 @@ fn is_in_tile(rules: &Rules<'_>, tile: &TileType, part: &Part<'_>, span: Span, s
         sink.error(mistake::MmaSync::Start { axis, at, element: part.element }, inner.span);
     }
     for (dimension, at) in part.at.iter().enumerate() {
-        // What is larger than the tile is outside of it wherever it begins.
+        // A part that is larger than the tile is outside of it wherever it begins.
         if let Some(first) = at.as_int().or((part.extents[dimension] > part.whole[dimension]).then_some(0)) {
             part.within(dimension, first, &[], sink);
         }
@@ -164,8 +165,8 @@ fn is_in_tile(rules: &Rules<'_>, tile: &TileType, part: &Part<'_>, span: Span, s
 const AXES: [Axis; 2] = [Axis::Row, Axis::Column];
 
 impl Part<'_> {
-    /// Reports a first row or column with which the part is not in the tile, in these turns of
-    /// unrolled loops; whether it is not.
+    /// Reports a first row or column with which the part is not in the tile, in these iterations of
+    /// unrolled loops. Returns whether it is not.
     pub(in crate::check) fn within(
         &self,
         dimension: usize,
@@ -184,7 +185,7 @@ impl Part<'_> {
     }
 }
 
-/// What `load` reads; none of a tile that is no matrix.
+/// Returns the part that `load` reads, or `None` if the tile is not a matrix.
 pub(in crate::check) fn loaded_part<'k>(kernel: &Kernel, load: &'k FragmentLoad) -> Option<Part<'k>> {
     let extents = LoadedType::of(&kernel.local(load.dest).ty)?.extents();
     let OperandType { tile, band, transposed, .. } = &load.from.ty;
@@ -194,7 +195,7 @@ pub(in crate::check) fn loaded_part<'k>(kernel: &Kernel, load: &'k FragmentLoad)
     Some(Part { at: &load.at, extents, whole, element: tile.element, inner })
 }
 
-/// What `store` writes; none of a tile that is no matrix.
+/// Returns the part that `store` writes, or `None` if the tile is not a matrix.
 pub(in crate::check) fn stored_part<'k>(kernel: &Kernel, store: &'k WarpStore) -> Option<Part<'k>> {
     let (Type::Accumulator(sum), Type::Tile(tile)) = (&kernel.local(store.accumulator).ty, &store.tile.ty)
     else {
@@ -204,7 +205,7 @@ pub(in crate::check) fn stored_part<'k>(kernel: &Kernel, store: &'k WarpStore) -
     Some(Part { at: &store.at, extents, whole: matrix(tile)?, element: tile.element, inner: 1 })
 }
 
-/// Rows and columns of a tile that is a matrix.
+/// Returns the rows and columns of a tile that is a matrix.
 fn matrix(tile: &TileType) -> Option<[u32; 2]> {
     match tile.extents[..] {
         [rows, columns] | [1, rows, columns] => Some([rows, columns]),
@@ -212,7 +213,7 @@ fn matrix(tile: &TileType) -> Option<[u32; 2]> {
     }
 }
 
-/// `sum.mma_sync(a, b)`.
+/// Checks `sum.mma_sync(a, b)`.
 pub(in crate::check) fn multiplication(rules: &Rules<'_>, mma: &MmaSync, span: Span, sink: &mut Sink) {
     let (Type::Accumulator(sum), Type::WarpFragment(left), Type::WarpFragment(right)) = (
         &rules.kernel.local(mma.accumulator).ty,

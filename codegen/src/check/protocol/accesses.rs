@@ -1,4 +1,4 @@
-//! Accesses of threads and copies to shared and global memory, and what is wrong with them.
+//! Accesses of threads and copies to shared and global memory, and their conflicts.
 
 use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
@@ -11,8 +11,8 @@ use crate::check::global::reduction;
 use crate::ir::{Expr, ParamId, ReduceOp, Stmt, StmtId, visit};
 
 impl Run<'_, '_> {
-    /// An access of the current group to a block's shared memory. `done` is the step at which an
-    /// asynchronous one is over.
+    /// Records an access of the current group to the shared memory of a block. An asynchronous
+    /// access is over at step `done`.
     pub(super) fn touch(
         &mut self,
         stmt: StmtId,
@@ -33,7 +33,7 @@ impl Run<'_, '_> {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Unwritten, span });
         }
-        // Nothing need order strong accesses.
+        // Strong accesses need no order among themselves.
         if !reads && !access.strong && record.region.overlaps_itself(record.threads) {
             let span = self.span_of(stmt);
             self.doubts.push(Doubt { why: Why::Together, span });
@@ -47,7 +47,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Two accesses do not go together: an error where they certainly touch the same bytes.
+    /// Reports two conflicting accesses: as an error if they certainly touch the same bytes, and
+    /// otherwise as a reason undecided.
     fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> Step {
         if !clash.certain {
             let span = self.span_of(stmt);
@@ -85,8 +86,8 @@ impl Run<'_, '_> {
         Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
     }
 
-    /// That a load brings bytes that nobody has announced: so the phase before it is complete, and
-    /// a wait for that says nothing of the load.
+    /// Returns a violation if a load brings bytes that were not announced. The previous phase is
+    /// then complete without them, and a wait for it does not cover the load.
     fn unannounced(&mut self, block: usize, load: Site) -> Option<Found> {
         let mbarriers = &self.blocks.get(block)?.mbarriers;
         let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
@@ -102,7 +103,7 @@ impl Run<'_, '_> {
         Some(Found { rule: Rule::Bytes, at: at_site, others, detail })
     }
 
-    /// An access of threads to global memory that copies access as well.
+    /// Records an access of threads to global memory, if copies access it as well.
     pub(super) fn global_access(
         &mut self,
         stmt: &Stmt,
@@ -120,8 +121,7 @@ impl Run<'_, '_> {
         self.touch_global(stmt.id, param, (access, at), None)
     }
 
-    /// An access of the current group to global memory. `done` is the step at which that of a copy is
-    /// over.
+    /// Records an access of the current group to global memory. A copy is over at step `done`.
     pub(super) fn touch_global(
         &mut self,
         stmt: StmtId,
@@ -146,7 +146,7 @@ impl Run<'_, '_> {
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
             let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
-            // Copies to elements that are not known are taken to go to different ones.
+            // Copies to unknown elements are assumed to go to different ones.
             if are_stores && earlier.access.kind != AccessKind::Read && access.kind != AccessKind::Read {
                 return Ok(());
             }
@@ -164,8 +164,8 @@ impl Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Whether a reduction may meet one by another operation that is not over: they do not race, but
-    /// what comes of them depends on their order.
+    /// Whether a reduction may overlap one by another operation that is not over. They do not race,
+    /// but the result depends on their order.
     fn meets_another_reduction(&mut self, new: &GlobalRecord) -> bool {
         let own = self.reduction_of(new.site.stmt);
         let view = &self.agents[self.current].view;
@@ -179,7 +179,7 @@ impl Run<'_, '_> {
         others.iter().any(|at| global::overlap(self.terms, at, &new.at) != Overlap::No)
     }
 
-    /// The operation of a reduction into global memory.
+    /// Returns the operation of a reduction into global memory.
     fn reduction_of(&self, id: StmtId) -> Option<ReduceOp> {
         let mut found = None;
         visit::for_each_stmt(&self.input.kernel.kernel().body, &mut |stmt| {
@@ -191,7 +191,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// What an access does, as a message says it.
+/// Returns the description of an access for messages.
 fn verb(access: Access) -> Act {
     match (access.proxy, access.kind) {
         (Proxy::Generic, AccessKind::Read) => Act::Read,

@@ -7,12 +7,12 @@ use super::run::{Run, Step};
 use crate::ir::{Atomic, AtomicPlace, Expr, MemoryScope, Stmt, Type};
 
 impl Run<'_, '_> {
-    /// A strong access does not race with its like. What it reads may be anything, and what it
-    /// orders is not followed.
+    /// Executes a strong access, which does not race with other strong accesses. The value that it
+    /// reads may be anything, and the order that it establishes is not followed.
     pub(super) fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> Step {
         let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
         let access = Access { proxy: Proxy::Generic, kind, strong: true };
-        // Whether others than the block's own threads take part is not followed.
+        // Whether threads of other blocks take part is not followed.
         let is_shared_with_others =
             |array: &Expr| matches!(array.ty, Type::Remote(_)) || self.input.code.is_remote;
         if atomic.scope == MemoryScope::Block && atomic.shared().is_none_or(is_shared_with_others) {

@@ -1,8 +1,8 @@
-//! Bank conflicts: how many wavefronts each access of threads to shared memory needs, of those
-//! whose addresses are known.
+//! Bank conflicts: the number of wavefronts that each access of threads to shared memory needs, if
+//! its addresses are known.
 //!
-//! Threads of a warp that come to a statement equally often are taken to come together, whatever
-//! groups they are followed in.
+//! Threads of a warp that reach a statement equally often are assumed to execute it together,
+//! whatever groups they are followed in.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use crate::ir::{Kernel, Span, StmtId, StmtKind, visit};
 use crate::limits::WARP_THREADS;
 use crate::quick::QuickMap;
 
-/// A statement by which each thread accesses elements of a tile or array in shared memory.
+/// A statement by which threads access elements of a tile or array in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedAccess {
-    /// Where it is written.
+    /// The location in the source.
     pub span: Span,
     /// Whether it writes.
     pub writes: bool,
-    /// The most that a warp needs for it; unknown if the addresses depend on the launch or on data,
-    /// or no launch that was looked at comes to it.
+    /// The most wavefronts that a warp needs for it. `None` if the addresses depend on the launch
+    /// or on data, or if no explored execution reaches it.
     pub worst: Option<Wavefronts>,
 }
 
-/// The accesses of a kernel, over all its worlds.
+/// The bank-conflict log of a kernel, over all its executions.
 #[derive(Debug, Default)]
 pub(super) struct Banks {
     worst: QuickMap<StmtId, Wavefronts>,
-    /// The accesses of the world that is looked at.
+    /// The accesses of the current execution.
     world: QuickMap<WarpAccess, Lanes>,
-    /// How often each group has come to each statement in this world.
+    /// How often each group has reached each statement in the current execution.
     visits: QuickMap<(usize, StmtId), u32>,
 }
 
-/// An access of a warp: the statement, the block, the warp, and how often it was there before.
+/// An access of a warp: the statement, the block, the warp, and the number of earlier visits.
 type WarpAccess = (StmtId, usize, u32, u32);
 
 /// The addresses of the lanes that take part.
@@ -48,7 +48,7 @@ struct Lanes {
 }
 
 impl Banks {
-    /// A world has ended: what it has shown is kept, unless all of it is looked at again.
+    /// Ends an execution. Its accesses are kept, unless it is followed again from the start.
     pub(super) fn end_world(&mut self, is_kept: bool) {
         self.visits.clear();
         for ((stmt, ..), lanes) in self.world.drain().filter(|_| is_kept) {
@@ -60,7 +60,8 @@ impl Banks {
         }
     }
 
-    /// Every access of the kernel, in the order of its source; those that one place made are one.
+    /// Returns every access of the kernel in the order of the source. Accesses at one location are
+    /// merged.
     pub(super) fn of_kernel(&self, kernel: &Kernel) -> Vec<SharedAccess> {
         let mut all: BTreeMap<(usize, usize, bool), SharedAccess> = BTreeMap::new();
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -83,8 +84,8 @@ impl Banks {
 }
 
 impl Run<'_, '_> {
-    /// Notes an access of the current group to a block's shared memory, where accesses are noted.
-    /// Shared memory of other blocks comes over another network.
+    /// Records an access of the current group to shared memory, if accesses are recorded. Accesses
+    /// to other blocks use another network, and are left out.
     pub(super) fn note_banks(&mut self, stmt: StmtId, block: usize, region: &Region) {
         let me = &self.agents[self.current];
         let Some(banks) = self.banks.as_mut().filter(|_| block == me.block) else { return };

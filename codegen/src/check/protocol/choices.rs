@@ -1,61 +1,63 @@
-//! The decisions of a world.
+//! The decisions of an execution.
 
 use crate::ir::StmtId;
 use crate::quick::QuickSet;
 
-/// Numbers of turns of loops.
+/// Numbers of iterations of loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turns {
     pub(super) inner: u32,
-    /// Of loops with others inside.
+    /// Iterations of loops that contain other loops.
     pub(super) outer: u32,
-    /// Of loops in which nothing synchronises.
+    /// Iterations of loops in which nothing synchronises.
     pub(super) silent: u32,
 }
 
 impl Turns {
-    /// The same number of each loop.
+    /// The same number for every loop.
     pub(super) fn of_all(turns: u32) -> Self {
         Self { inner: turns, outer: turns, silent: turns }
     }
 }
 
-/// The decisions of a world, in order.
+/// The decisions of an execution, in order.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
-    /// Those that it has to begin with: whether each is another than the first that is tried.
+    /// The decisions to begin with: for each, whether it deviates from the default.
     pub(super) path: Vec<bool>,
     pub(super) taken: Vec<bool>,
-    /// How many turns it takes of each loop whose end is free, beyond its path.
+    /// Iterations that each loop with a free end takes by default, once `path` is exhausted.
     pub(super) turns: Turns,
-    /// The most turns after which it decided freely.
+    /// The largest number of iterations at which a free decision was taken.
     pub(super) most_turns: u32,
-    /// The fewest turns after which it decided freely that a loop ends.
+    /// The smallest number of iterations at which a free decision ended a loop.
     pub(super) fewest_turns: Option<u32>,
-    /// Which decisions depend on data.
+    /// The decisions that depend on loaded data.
     pub(super) data: OnData,
-    /// Whether whoever runs it decides, each condition when it comes.
+    /// Whether a free condition stops the run, so that the caller follows both branches.
     pub(super) forks: bool,
-    /// Then the loops whose ends depend on the launch or on data.
+    /// In that mode, the loops whose ends depend on the launch or on data.
     pub(super) free: QuickSet<StmtId>,
 }
 
-/// Who decides by data, of which only the host knows how they are related.
+/// The decisions that depend on loaded data. Only the host knows which loaded numbers occur
+/// together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OnData {
     #[default]
     Nobody,
-    /// One group, whether one of its loops goes on: with any number of turns there is a launch.
+    /// One group decides whether one of its loops continues. For any number of iterations there is
+    /// a launch.
     Loop(usize, StmtId),
-    /// Several groups, or one in another way: not all that they decide may go together.
+    /// Several groups decide, or one group decides something else. Not all combinations need occur.
     More,
 }
 
 impl Choices {
-    /// Whether a launch may not be one, of which a world decided so many loaded numbers: only the host
-    /// knows which of these go together.
+    /// Whether an execution that depends on `data` loaded numbers may not correspond to any launch.
+    /// Only the host knows which loaded numbers occur together.
     pub(super) fn may_not_go_together(&self, data: usize) -> bool {
-        // Where all loops take the same number of turns, their counts do.
+        // If all loops take the same number of iterations, their bounds can occur together.
         let is_typical = self.path.is_empty();
         match self.data {
             OnData::Nobody => false,
@@ -66,7 +68,7 @@ impl Choices {
 }
 
 impl OnData {
-    /// With one more decision, by this group, of whether this loop goes on or of anything else.
+    /// Adds a decision by a group: whether the loop `of_loop` continues, or something else.
     pub(super) fn and(self, group: usize, of_loop: Option<StmtId>) -> Self {
         match (self, of_loop.map(|of| Self::Loop(group, of))) {
             (Self::Nobody, Some(decision)) => decision,

@@ -1,4 +1,4 @@
-//! Copies of the copy engine, and what tensor cores read: accesses that end when somebody waits.
+//! Copies of the copy engine, and reads by tensor cores: accesses that end only when waited for.
 
 use std::rc::Rc;
 
@@ -25,7 +25,8 @@ const READ: Access = Access::weak(Proxy::Async, AccessKind::Read);
 const WRITE: Access = Access::weak(Proxy::Async, AccessKind::Write);
 const REDUCE: Access = Access::weak(Proxy::Async, AccessKind::Reduce);
 
-/// What a load fills: which bytes of the block, how many of them count, and for which blocks.
+/// A load: the bytes that it fills in a block, the bytes that count, the barrier, and the blocks
+/// that receive it.
 struct Load {
     ranges: Vec<std::ops::Range<u32>>,
     bytes: u32,
@@ -34,7 +35,8 @@ struct Load {
 }
 
 impl Run<'_, '_> {
-    /// An address that is the same for all threads of the group, in which block.
+    /// Returns the block and the address of an object that is the same for all threads of the
+    /// group.
     pub(super) fn address(&mut self, expr: &Expr) -> Step<At> {
         let Value::Place(place) = self.value(expr) else {
             return Err(self.unknown(Why::Address, expr.span));
@@ -43,17 +45,17 @@ impl Run<'_, '_> {
         if block < self.blocks.len() { Ok((block, at)) } else { Err(self.unknown(Why::Cluster, expr.span)) }
     }
 
-    /// Copies are followed thread by thread.
+    /// Splits the group into threads, since copies are followed thread by thread.
     fn alone(&self) -> Step {
         if self.me().threads.len() > 1 { Err(self.split_all()) } else { Ok(()) }
     }
 
-    /// A copy by a tensor map.
+    /// Executes a copy by a tensor map.
     pub(super) fn tile_copy(&mut self, stmt: &Stmt, copy: &TileCopy) -> Step<Flow> {
         self.alone()?;
         let moved = self.input.kernel.kernel().param(copy.map.param).ty.moved().cloned();
         let Some(moved) = moved else { return Ok(Flow::Next) };
-        // PTX ISA, "Tensormap proxy": a map in memory is acquired by the thread that uses it.
+        // PTX ISA, "Tensormap proxy": the thread that uses a map in memory acquires it.
         if matches!(self.input.kernel.kernel().param(copy.map.param).ty, Type::Maps(_))
             && !self.me().acquired.contains(&copy.map.param)
             && !matches!(copy.kind, CopyKind::Prefetch)
@@ -76,7 +78,7 @@ impl Run<'_, '_> {
                 let whole = if let Type::Tile(whole) = to.ty.local() { whole } else { &moved };
                 let ranges = match multicast {
                     Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
-                    // With the gaps of a tile, which nobody reads.
+                    // This includes the padding of a tile, which nothing reads.
                     Some(Multicast::Mask(_)) | None => {
                         Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
                     }
@@ -97,7 +99,7 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// The blocks that a load fills, which goes to `own` without a multicast.
+    /// Returns the blocks that a load fills: `own`, or those of a multicast.
     fn receivers(&mut self, own: usize, multicast: Option<&Multicast>) -> Step<Vec<usize>> {
         let mask = match multicast {
             None => return Ok(vec![own]),
@@ -114,7 +116,7 @@ impl Run<'_, '_> {
         Ok((0..self.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
     }
 
-    /// The mask of the blocks that share a sliced load with this one.
+    /// Returns the mask of the blocks that share a sliced load with this one.
     fn peers(&self, axis: ClusterAxis) -> u32 {
         let cluster @ [x, y, _] = self.input.cluster;
         let rank = u32::try_from(self.me().block).unwrap_or(0);
@@ -129,7 +131,7 @@ impl Run<'_, '_> {
         (0..extent).fold(0, |mask, block| mask | 1 << (first + block * apart))
     }
 
-    /// Notes that this block loads its part of a tile, of which these blocks wait for all.
+    /// Records that this block loads its part of a tile. All of `blocks` wait for the whole tile.
     fn note_slices(&mut self, stmt: StmtId, (blocks, barrier): (&[usize], u32), axis: ClusterAxis) {
         let (peers, site) = (self.peers(axis), self.site(stmt));
         for place in blocks.iter().map(|&block| (block, barrier)) {
@@ -139,7 +141,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The bytes of the tile that this block's slice fills, as `lower/cluster.rs` computes them.
+    /// Returns the bytes of the tile that this block's slice fills, as `lower/cluster.rs` computes
+    /// them.
     fn slice_ranges(
         &self,
         at: u32,
@@ -168,7 +171,7 @@ impl Run<'_, '_> {
         (0..panels).map(|index| start(index)..start(index) + bytes).collect()
     }
 
-    /// That copies may complete at an mbarrier.
+    /// Checks that copies may complete at an mbarrier.
     fn usable_by_copies(&mut self, stmt: StmtId, place: At) -> Step {
         let does = Act::IssueCopyThere;
         let known = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
@@ -187,8 +190,8 @@ impl Run<'_, '_> {
         self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
-    /// A load: its bytes count at the barrier of each block, and are there once that phase is
-    /// complete.
+    /// Executes a load. Its bytes count at the barrier of each receiving block, and may be read
+    /// once that phase is complete.
     fn load(&mut self, stmt: &Stmt, load: &Load) -> Step {
         let issue = self.issue();
         let region = Region::All(Rc::from(load.ranges.as_slice()));
@@ -211,7 +214,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// A store or reduction, which reads until its group is waited for.
+    /// Executes a store or reduction, which reads shared memory until its group is waited for.
     fn store(&mut self, stmt: StmtId, block: usize, region: Region) -> Step {
         let component = match self.me().stores.component {
             Some(component) => component,
@@ -222,15 +225,15 @@ impl Run<'_, '_> {
         stores.component = Some(component);
         let group = stores.groups.current();
         stores.groups.start(1);
-        // When it is read makes no difference: only the wait tells.
+        // The time of the read makes no difference, since only a wait shows it.
         stores.groups.read(group);
         stores.groups.written(group);
         stores.open.push((group, site));
         self.touch(stmt, block, (READ, region), Some(Epoch::new(component, group)))
     }
 
-    /// The access of a copy to global memory. A load has read it when its phase is complete, a
-    /// store has written it when its group is.
+    /// Records the access of a copy to global memory. A load has read it when its phase is
+    /// complete, and a store has written it when its group is.
     fn copy_global<S>(&mut self, stmt: &Stmt, param: ParamId, kind: &CopyKind<S>, at: Whereabouts) -> Step {
         if !self.input.code.slice.is_shared_with_copies(param) {
             return Ok(());
@@ -255,7 +258,8 @@ impl Run<'_, '_> {
         self.touch_global(stmt.id, param, (access, at), done)
     }
 
-    /// Of a number that a launch brings, one is looked at: the rest stays undecided.
+    /// Evaluates a number that may depend on the launch. One value is followed, the greatest up to
+    /// `most`. The others stay undecided.
     fn settle(&mut self, expr: &Expr, most: u32) -> Step<u32> {
         let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
         let term = self.uniform(&lanes)?;
@@ -274,8 +278,8 @@ impl Run<'_, '_> {
         u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
     }
 
-    /// The bytes that are announced. Where a launch says how many elements are copied, as many are
-    /// looked at as there is room for.
+    /// Returns the bytes that are announced. If the launch determines how many elements are copied,
+    /// as many are assumed as there is room for.
     pub(super) fn bytes(&mut self, bytes: &Expr) -> Step<u32> {
         let Some(lanes) = self.numbers(bytes) else { return Err(self.unknown(Why::Operand, bytes.span)) };
         let term = self.uniform(&lanes)?;
@@ -299,7 +303,7 @@ impl Run<'_, '_> {
         self.small(bytes)
     }
 
-    /// A copy of consecutive elements.
+    /// Executes a copy of consecutive elements.
     pub(super) fn bulk_copy(&mut self, stmt: &Stmt, copy: &BulkCopy) -> Step<Flow> {
         self.alone()?;
         let Some((element, len)) = copy.kind.shared().and_then(|range| range.array.ty.sequence()) else {
@@ -319,7 +323,7 @@ impl Run<'_, '_> {
             let (block, base) = run.address(array)?;
             let first = run.small(at)?;
             if u64::from(first) + u64::from(elements) > len {
-                // It stops the grid.
+                // Out of bounds, the copy stops the grid.
                 return Err(super::run::Stop::Over);
             }
             Ok((block, base + first * element.bytes()))
@@ -340,7 +344,8 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// A copy into another block, whose barrier also tells that the source is free.
+    /// Executes a copy into another block. The completion at its barrier also shows that the source
+    /// is free.
     pub(super) fn remote_copy(&mut self, stmt: &Stmt, copy: &RemoteCopy) -> Step<Flow> {
         self.alone()?;
         let Some((element, len)) = copy.from.ty.sequence() else { return Ok(Flow::Next) };
@@ -363,7 +368,7 @@ impl Run<'_, '_> {
         self.touch(stmt.id, own, (READ, Region::all(from..from + bytes)), Some(done))?;
         self.touch(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
         self.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
-        // A source that is read when its block ends.
+        // The source is read until then, so its block must not end before.
         let site = self.site(stmt.id);
         self.blocks[own].note_visit((done, site));
         if let Some(mbarrier) = self.mbarrier(place) {
@@ -383,7 +388,7 @@ impl Run<'_, '_> {
         let stores = &mut self.me_mut().stores;
         let GroupWait::Done { last, .. } = stores.groups.wait(pending, end) else { return Flow::Blocked };
         stores.open.retain(|(group, _)| *group > last);
-        // Where it has only been read, what was written need not be complete.
+        // After a wait for the reads alone, the writes need not be complete.
         let written = stores.written.filter(|_| !read_only);
         let components = [stores.component, written];
         for component in components.into_iter().flatten().filter(|_| last > 0) {
@@ -392,7 +397,7 @@ impl Run<'_, '_> {
         Flow::Next
     }
 
-    /// That all stores are waited for when threads end.
+    /// Checks that all stores have been waited for when threads end.
     pub(super) fn stores_are_over(&mut self, stmt: StmtId) -> Step {
         let Some(&(_, site)) = self.me().stores.open.first() else { return Ok(()) };
         let at = Party { site, does: Act::IssueStore };
@@ -401,12 +406,12 @@ impl Run<'_, '_> {
         Err(super::run::Stop::Found(Box::new(found)))
     }
 
-    /// The warpgroup of the current group of threads.
+    /// Returns the warpgroup of the current group of threads.
     pub(super) fn warpgroup(&self) -> u32 {
         self.me().threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS)
     }
 
-    /// A multiplication, which reads its tiles until it is waited for.
+    /// Executes a multiplication, which reads its tiles until it is waited for.
     pub(super) fn multiply(&mut self, stmt: &Stmt, mma: &Mma) -> Step<Flow> {
         let (block, warpgroup) = (self.me().block, self.warpgroup());
         if !self.blocks[block].tensor_cores.contains_key(&warpgroup) {
@@ -455,7 +460,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// What a multiplication reads of an operand.
+/// Returns the bytes of an operand that a multiplication reads.
 fn operand_region(operand: &SharedOperand, at: u32) -> Region {
     let tile = &operand.ty.tile;
     match operand.ty.band {
@@ -474,12 +479,12 @@ fn depends(terms: &Terms, term: Term, on: Term) -> bool {
     term == on || terms.operands(term).into_iter().any(|operand| depends(terms, operand, on))
 }
 
-/// So many bytes from an address on.
+/// Returns the range of `bytes` bytes from an address on.
 fn range_of(start: u32, bytes: u32) -> std::ops::Range<u32> {
     start..start + bytes
 }
 
-/// Bytes in shared memory, of which there are fewer than 32 bits count.
+/// Converts a size in shared memory, which always fits 32 bits.
 pub(super) fn bytes_of(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

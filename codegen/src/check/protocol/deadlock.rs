@@ -1,4 +1,4 @@
-//! Nothing goes on: who waits for what, and what does not come.
+//! Deadlocks: what each group waits for, and what is missing.
 
 use super::code::Op;
 use super::finding::{Act, Detail, Found, Party, Rule};
@@ -8,10 +8,10 @@ use super::state::Agent;
 use super::value::Value;
 use crate::ir::{BarrierOp, Stmt, StmtKind, Sync};
 
-/// The most other parties that are named.
+/// The most other parties that a message names.
 const MOST_OTHERS: usize = 3;
 
-/// Why nothing goes on.
+/// Returns the reason why no group can continue.
 pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
     let traps = |agent: &Agent| {
         let is_trap = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Trap);
@@ -57,7 +57,7 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
     Stop::Found(Box::new(found))
 }
 
-/// Groups of threads that have come to the end of the kernel.
+/// Returns the groups of threads that have reached the end of the kernel.
 fn ended(run: &Run<'_, '_>) -> Vec<Party> {
     let returned: Vec<usize> = run.history.returned().map(|site| site.agent).collect();
     let all = run.agents.iter().enumerate();
@@ -69,7 +69,7 @@ fn ended(run: &Run<'_, '_>) -> Vec<Party> {
         .collect()
 }
 
-/// A phase has its arrivals, and waits for bytes.
+/// Reports a phase that has all its arrivals and waits for bytes.
 fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found {
     let Detail::Barrier { block, at, state } = detail else {
         return Found { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
@@ -90,7 +90,7 @@ fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found
     Found { rule: Rule::Bytes, at, others, detail }
 }
 
-/// What a group waits for.
+/// Returns the mbarrier that a group waits for, and its counts, if it waits for one.
 fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
     if let StmtKind::Barrier { barrier, .. } = &stmt.kind
         && let Value::Place(place) = run.value(barrier)

@@ -1,4 +1,4 @@
-//! Conditions: what follows from what was decided, and what is free.
+//! Conditions: whether they follow from earlier decisions, or are free.
 
 use std::rc::Rc;
 
@@ -12,19 +12,21 @@ use super::term::{Node, Symbol, Term};
 use crate::ir::{BinaryOp, Scalar, Stmt, StmtId};
 use crate::limits::WARP_THREADS;
 
-/// What a free condition decides.
+/// The role of a branch in the loop around it.
 #[derive(Clone, Copy, Debug)]
 struct About {
-    /// The loop that it may end, or is in, and the turn.
+    /// The loop that the branch may end, or is in, and its iteration.
     in_loop: Option<(StmtId, u32)>,
     may_end: bool,
-    /// What it is where the loop ends, or in the world that is looked at first; none if that is open.
+    /// The value to try first: the one that ends the loop, or that the first execution takes.
+    /// `None` if either will do.
     first: Option<bool>,
 }
 
 impl Run<'_, '_> {
-    /// Whether a condition holds for the group, which parts if it holds for some. What is not known
-    /// is decided: first so that a loop ends, and the other way in another world.
+    /// Returns whether a condition holds for the group, and splits the group if only some threads
+    /// agree. A condition that is not known is decided: first so that a loop ends, and the other
+    /// way in another execution.
     pub(super) fn decide(&mut self, condition: &Lanes<Term>, stmt: &Stmt, ends: Ends) -> Step<bool> {
         if self.choices.forks && matches!(ends, Ends::Then | Ends::Otherwise) {
             let is_free = condition.uniform().is_none_or(|term| self.terms.known(term).is_none());
@@ -63,8 +65,8 @@ impl Run<'_, '_> {
         Ok(holds.unwrap_or(true))
     }
 
-    /// Notes which threads a condition tells apart by their numbers, and not by which of them is
-    /// elected; whether there are any.
+    /// Records which threads a condition distinguishes by their thread indices, as opposed to by
+    /// which of them is elected. Returns whether there are any.
     fn notes_named(&mut self, condition: &Lanes<Term>) -> bool {
         let threads = Rc::clone(&self.me().threads);
         let mut named = vec![];
@@ -82,15 +84,16 @@ impl Run<'_, '_> {
         Lanes::of(named).is_some_and(|named| self.notes_classes(&named))
     }
 
-    /// Whether the current group is in a loop in which nothing synchronises, in a world.
+    /// Whether the innermost loop of the current group is one in which nothing synchronises. Always
+    /// false in a proof.
     fn is_in_silent_loop(&self) -> bool {
         let is_silent = |(of, _): &(StmtId, u32)| self.input.code.is_silent(*of);
         !self.choices.forks && self.me().turns.last().is_some_and(is_silent)
     }
 
-    /// Lanes that go through something together, as `for i in (lane..n).step_by(32)` does: the first
-    /// one of the warp decides freely, and for the others there is nothing more, so that launches
-    /// with a single element are looked at.
+    /// Decides a loop whose iterations are distributed over lanes, as in
+    /// `for i in (lane..n).step_by(32)`. The first lane of the warp decides freely, and the others
+    /// have no more iterations, so that launches with a single element are explored.
     fn first_lane_goes_on(&mut self, condition: &Lanes<Term>, ends: Ends) -> Step<bool> {
         let threads = Rc::clone(&self.me().threads);
         for (lane, thread) in threads.iter().enumerate() {
@@ -108,7 +111,8 @@ impl Run<'_, '_> {
         known.uniform().ok_or_else(|| self.split(&known.classes()))
     }
 
-    /// Decides a condition that is free: of several together each, as far as that is needed.
+    /// Decides a free condition. The operands of `&` and `|` are decided one by one, as far as
+    /// needed.
     fn choose(&mut self, condition: Term, about: About) -> Step<bool> {
         if let Node::Not(inner) = *self.terms.node(condition) {
             let about = About { first: about.first.map(|first| !first), ..about };
@@ -139,7 +143,7 @@ impl Run<'_, '_> {
             return Err(Stop::Cut);
         }
         let About { in_loop, may_end, first } = about;
-        // Numbers are mostly not the same.
+        // Numbers are rarely equal.
         let is_equality = self.terms.node(condition).operands_of_binary(BinaryOp::Eq).is_some();
         let first = first.unwrap_or(!is_equality);
         let turn = in_loop.map_or(0, |(_, turn)| turn);
@@ -159,8 +163,8 @@ impl Run<'_, '_> {
         if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
     }
 
-    /// What a branch decides. A `break` out of a loop in which nothing synchronises ends a search: the
-    /// loop around it goes on with what was found, and ends where there is nothing.
+    /// Returns the role of a branch. A `break` out of a loop in which nothing synchronises ends a
+    /// search: the outer loop continues with the element that was found, and ends if there is none.
     fn about(&self, ends: Ends) -> About {
         let turns = self.me().turns.as_slice();
         let (in_loop, may_end, first) = match (ends, turns) {
@@ -175,7 +179,7 @@ impl Run<'_, '_> {
         About { in_loop: in_loop.copied(), may_end, first }
     }
 
-    /// How many turns of a loop are taken first.
+    /// Returns how many iterations of a loop are taken by default.
     fn turns_of(&self, of: StmtId) -> u32 {
         let turns = self.choices.turns;
         if self.input.code.is_silent(of) {
@@ -187,7 +191,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Whether a value is in one of these ranges.
+    /// Returns the condition that a value is in one of these ranges.
     pub(super) fn within(&mut self, term: Term, ranges: &[(i128, i128)]) -> Term {
         let scalar = self.terms.scalar(term);
         let mut any = self.terms.truth(false);

@@ -1,4 +1,4 @@
-//! What each statement does in a world.
+//! The effects of statements in an execution.
 
 use tma_model::sync::{Access, AccessKind, Proxy};
 
@@ -22,7 +22,7 @@ const READ: Access = Access::weak(Proxy::Generic, AccessKind::Read);
 const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
 impl<'k> Run<'_, 'k> {
-    /// Does what a statement does without others inside.
+    /// Executes a statement that contains no other statements.
     pub(super) fn effect(&mut self, stmt: &'k Stmt) -> Step<Flow> {
         match &stmt.kind {
             StmtKind::Assign { local, index, value } => self.assign(*local, index, value)?,
@@ -86,7 +86,7 @@ impl<'k> Run<'_, 'k> {
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
-            // What others have done until then must be right.
+            // A trap does not hide violations by other groups, so they continue.
             StmtKind::Trap => return Ok(Flow::Blocked),
             StmtKind::AcquireMap { maps, .. } => {
                 self.me_mut().acquired.insert(*maps);
@@ -140,14 +140,14 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    /// What is read of data: of an integer at least that it is one.
+    /// Assigns loaded data to a variable, if the variable matters.
     fn load_unknown(&mut self, dest: LocalId) {
         if self.input.code.slice.needs(dest) {
             self.load_fresh(dest);
         }
     }
 
-    /// A value of which nothing is known, of each thread its own.
+    /// Assigns an unknown value to a variable: for numbers, a fresh symbol for each thread.
     pub(super) fn load_fresh(&mut self, dest: LocalId) {
         let scalar =
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
@@ -199,7 +199,8 @@ impl<'k> Run<'_, 'k> {
         }
     }
 
-    /// Where in shared memory the threads of the group access, by block.
+    /// Returns the block, and the address for each thread of the group, of an object in shared
+    /// memory.
     pub(super) fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
         let Value::Place(place) = self.value(expr) else {
             return Err(self.unknown(Why::Address, expr.span));
@@ -212,14 +213,15 @@ impl<'k> Run<'_, 'k> {
         }
     }
 
-    /// The bytes in which something lies, if it is one of several and not known which.
+    /// Returns the bytes within which an object lies, if it is one of several at an unknown index.
     pub(super) fn one_of(&mut self, expr: &Expr) -> Option<(usize, std::ops::Range<u32>)> {
         let Value::OneOf { block, start, end } = self.value(expr) else { return None };
         (block < self.blocks.len()).then_some((block, start..end))
     }
 
-    /// The bytes of a thing in shared memory that is the same for all threads of the group: `exact`
-    /// of its address, or some of those of several.
+    /// Returns the bytes of an object in shared memory that is the same for all threads of the
+    /// group. The region is `exact` of its address, or some of a range if the object is one of
+    /// several.
     pub(super) fn region_of(
         &mut self,
         thing: &Expr,
@@ -232,19 +234,19 @@ impl<'k> Run<'_, 'k> {
         Ok((block, exact(at)))
     }
 
-    /// An access of each thread costs more than a step of all.
+    /// Charges an access by each thread, which costs more than a step of the group.
     pub(super) fn charge(&mut self) -> Step {
         let cost = self.me().threads.len() as u64 / 16;
         self.budget.take_steps(cost)
     }
 
-    /// The known numbers that an index is.
+    /// Evaluates an index to known numbers.
     pub(super) fn indices(&mut self, index: &Expr) -> Option<Lanes<u32>> {
         self.numbers(index)?.map(|term| u32::try_from(self.terms.int(term)?).ok())
     }
 
-    /// The addresses of so many elements of an array from an index on, if they are known, and
-    /// their region.
+    /// Returns the block of an array, the addresses of `vector` elements from an index on if they
+    /// are known, and their region.
     pub(super) fn elements(
         &mut self,
         (array, index): (&Expr, &Expr),
@@ -264,7 +266,7 @@ impl<'k> Run<'_, 'k> {
             base.zip(&index, |base, index| (index <= len - vector).then(|| base + index * bytes))
         });
         if at.is_none() && self.indices(index).is_some() {
-            // Some index is known to be outside.
+            // An index is known to be out of bounds.
             self.doubt(Why::Undefined, index.span);
         }
         let region = match &at {
@@ -286,7 +288,7 @@ impl<'k> Run<'_, 'k> {
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
-        // What is trusted may be written meanwhile.
+        // Trusted statements may write the memory meanwhile.
         let is_ordered = !self.input.code.trusts_any();
         let numbers = &self.blocks[block].numbers;
         let known = at
@@ -341,7 +343,7 @@ impl<'k> Run<'_, 'k> {
         let (block, at) = self.address(map)?;
         let range = at..at + bytes_of(u64::from(MAP_BYTES));
         let (whole, some) = (Region::all(range.clone()), Region::Some(range));
-        // An edit changes a few bytes of a map that is there.
+        // An edit changes a few bytes of an existing map.
         let accesses = match edit {
             MapEdit::CopyFrom { .. } => vec![(WRITE, whole)],
             MapEdit::Address { .. } | MapEdit::Extent { .. } | MapEdit::Stride { .. } => {
@@ -353,12 +355,12 @@ impl<'k> Run<'_, 'k> {
         Ok(Flow::Next)
     }
 
-    /// Where a statement is written.
+    /// Returns the location of a statement in the source.
     pub(super) fn span_of(&self, stmt: StmtId) -> Span {
         explain::span_of(self.input, stmt)
     }
 
-    /// The threads of the current group end.
+    /// Ends the threads of the current group.
     pub(super) fn end(&mut self) -> Step {
         let block = self.me().block;
         let stmt = self.last_stmt();
@@ -383,12 +385,12 @@ impl<'k> Run<'_, 'k> {
         all.into_iter().try_for_each(|at| self.settled(stmt, (block, at), Act::End))
     }
 
-    /// Another block's memory is used: it has to be there.
+    /// Records a use of the memory of another block, which must exist.
     pub(super) fn visit(&mut self, stmt: StmtId, block: usize) -> Step {
         if block == self.me().block {
             return Ok(());
         }
-        // It went on and ended before this, which nothing forbids.
+        // The other block ran to its end before this use, and nothing forbids that.
         let of_block = |(_, agent): &(usize, &Agent)| agent.block == block;
         let mut threads = self.agents.iter().enumerate().filter(of_block).peekable();
         if let Some(&(agent, _)) = threads.peek()
@@ -398,7 +400,7 @@ impl<'k> Run<'_, 'k> {
             let ended = Party { site, does: Act::MayHaveEnded };
             return self.found(Rule::BlockGone, (stmt, Act::Visit), vec![ended], Detail::Nothing);
         }
-        // PTX ISA, "barrier.cluster": whether another block has started is known after a meeting.
+        // PTX ISA, "barrier.cluster": only a rendezvous shows that another block has started.
         let past = self.me().view.knows().past();
         let is_started = |(_, agent): &(usize, &Agent)| past.get(agent.view.epoch().component()) > 0;
         if !self.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
@@ -412,18 +414,18 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    /// The last statement of the kernel, where threads end.
+    /// Returns the last statement of the kernel, where threads end.
     pub(super) fn last_stmt(&self) -> StmtId {
         self.input.kernel.kernel().body.stmts.last().map_or(StmtId::default(), |stmt| stmt.id)
     }
 
-    /// Nothing goes on: who waits for what.
+    /// Reports that no group can continue, and what each waits for.
     pub(super) fn deadlock(&mut self) -> Stop {
         super::deadlock::explain(self)
     }
 }
 
-/// Whether values of a type are numbers that terms have.
+/// Whether values of a type can be terms.
 fn is_number(scalar: Scalar) -> bool {
     scalar == Scalar::Bool || scalar.integer_range().is_some()
 }

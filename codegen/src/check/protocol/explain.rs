@@ -1,4 +1,4 @@
-//! What is said of a finding.
+//! The diagnostic of a violation.
 
 use super::code::Op;
 use super::explore::input::Input;
@@ -11,7 +11,7 @@ use crate::diag::mistake::{Counterexample, Counts, Given, Protocol, RingPart, St
 use crate::ir::{Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
 use crate::limits::WARP_THREADS;
 
-/// Where a statement is written.
+/// Returns the location of a statement in the source.
 pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
     let kernel = input.kernel.kernel();
     let mut span = kernel.span;
@@ -23,7 +23,7 @@ pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
     span
 }
 
-/// The finding as a diagnostic.
+/// Turns a violation into a diagnostic.
 pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, found: &Found) -> Diagnostic {
     let kernel = input.kernel.kernel();
     let counts = match &found.detail {
@@ -65,7 +65,7 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
     Diagnostic::new(mistake, span_of(input, found.at.site.stmt))
 }
 
-/// Steps, of which groups of threads that do the same are one.
+/// Joins steps that several groups of threads have in common.
 fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     let mut all: Vec<Step> = vec![];
     for step in steps {
@@ -103,7 +103,7 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
     Step { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does: party.does, threads, turn }
 }
 
-/// The variable that a loop counts with.
+/// Returns the name of the variable that a loop counts with.
 fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
     let mut name = None;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -116,7 +116,8 @@ fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
     name
 }
 
-/// The shared variable at an address, as the source names it: of a pipeline its stage.
+/// Returns the shared variable at an address, as the source names it, and the stage if it has
+/// several.
 fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
     let kernel = input.kernel.kernel();
     let layout = input.kernel.layout();
@@ -142,7 +143,7 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
     Some(Subject { name, is_global: false, stage, part })
 }
 
-/// The launch that shows it: what the kernel depends on, with numbers.
+/// Returns the launch that shows the violation: the numbers that the execution depends on.
 fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) -> Counterexample {
     let mut all = Counterexample { numbers: vec![], cluster };
     let mut sorted: Vec<_> = numbers.iter().collect();

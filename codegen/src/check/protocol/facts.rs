@@ -1,7 +1,7 @@
-//! What a world has decided: bounds of terms, and truth values of conditions.
+//! The facts of an execution: bounds of terms, and truth values of conditions.
 //!
-//! Of the numbers that a launch brings, those of 32 and 64 bits are taken to be below half of what
-//! their types hold, so that what a kernel adds to them does not wrap.
+//! Numbers that a launch brings are assumed to be below half of the range of their type, if it has
+//! 32 or 64 bits. So small sums with them do not wrap.
 
 use std::cell::RefCell;
 
@@ -9,19 +9,19 @@ use super::term::{Known, Node, Symbol, Term, Terms};
 use crate::ir::{BinaryOp, MathOp, Scalar, Special};
 use crate::quick::{QuickMap, QuickSet};
 
-/// What holds in a world.
+/// The facts of an execution.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     decided: QuickMap<Term, bool>,
     bounds: QuickMap<Term, (i128, i128)>,
-    /// What follows from the bounds for terms that were asked about: terms share their parts.
+    /// A cache of ranges derived from the bounds. Terms share their operands.
     ranges: RefCell<QuickMap<Term, (i128, i128)>>,
     unequal: QuickSet<(Term, i128)>,
     /// Comparisons of sums that were decided.
     sums: QuickMap<Compared, Decided>,
 }
 
-/// Two terms that are compared, of which one has a number added.
+/// A comparison of two terms, one of which has a constant added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Compared {
     sum: Term,
@@ -29,7 +29,7 @@ struct Compared {
     sum_is_less: bool,
 }
 
-/// The least and the greatest number for which a comparison was decided, each way.
+/// The least and the greatest constant for which a comparison was decided, either way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decided {
     holds: Option<(i128, i128)>,
@@ -37,8 +37,8 @@ struct Decided {
 }
 
 impl Decided {
-    /// Whether it holds with this number, if that follows: `x + c < y` does for smaller ones, and
-    /// `y < x + c` for greater ones.
+    /// Returns whether the comparison holds with this constant, if that follows. `x + c < y` holds
+    /// for all smaller constants, and `y < x + c` for all greater ones.
     fn follows(self, number: i128, sum_is_less: bool) -> Option<bool> {
         let (holds, fails) = match sum_is_less {
             true => (
@@ -60,8 +60,8 @@ impl Decided {
     }
 }
 
-/// `x + c < y + d` as comparisons of `x + c`, of `y + d`, and of `x + (c - d)` with `y`, where these
-/// sums do not wrap.
+/// Rewrites `x + c < y + d` as a comparison of `x + c`, one of `y + d`, and one of `x + (c - d)`
+/// with `y`, where these sums do not wrap.
 fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 3] {
     let whole = |term: Term| {
         let (inner, number) = parted(terms, term);
@@ -77,15 +77,15 @@ fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i1
     ]
 }
 
-/// A quotient, rounded up.
+/// Divides and rounds up.
 fn ceiling(number: i128, by: i128) -> i128 {
     number.div_euclid(by) + i128::from(number.rem_euclid(by) > 0)
 }
 
-/// Numbers that are added: greater ones may stand for what is subtracted.
+/// The greatest constant that counts as added. Greater ones may represent a subtraction.
 const MOST_ADDED: i128 = 1 << 20;
 
-/// A term as `x + c`.
+/// Returns a term as `x + c`.
 pub(super) fn parted(terms: &Terms, term: Term) -> (Term, i128) {
     if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
         && let Some(by @ 0..=MOST_ADDED) = terms.int(by)
@@ -95,7 +95,7 @@ pub(super) fn parted(terms: &Terms, term: Term) -> (Term, i128) {
     (term, 0)
 }
 impl Facts {
-    /// Whether a condition holds, if that follows.
+    /// Returns whether a condition holds, if that follows from the facts.
     pub(super) fn known(&self, terms: &Terms, condition: Term) -> Option<bool> {
         if let Some(Known::Bool(value)) = terms.known(condition) {
             return Some(value);
@@ -151,13 +151,13 @@ impl Facts {
         }
     }
 
-    /// The number that a term is, if there is only one that it can be.
+    /// Returns the value of a term, if only one is possible.
     pub(super) fn number(&self, terms: &Terms, term: Term) -> Option<i128> {
         let (low, high) = self.range(terms, term);
         (low == high).then_some(low)
     }
 
-    /// Between which numbers a term is.
+    /// Returns the least and the greatest possible value of a term.
     pub(super) fn range(&self, terms: &Terms, term: Term) -> (i128, i128) {
         if let Some(value) = terms.int(term) {
             return (value, value);
@@ -228,9 +228,9 @@ impl Facts {
                 within(low, high)
             }
             Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
-            // No launch brings these.
+            // These are not values that a launch brings.
             Node::Symbol(Symbol::Turns(_) | Symbol::Fresh(_)) => (least, greatest),
-            // A launch brings no numbers near those at which sums wrap.
+            // Launches bring no values near those at which sums wrap.
             Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
             Node::Known(_)
             | Node::Symbol(_)
@@ -241,7 +241,7 @@ impl Facts {
             | Node::Math(..)
             | Node::Integer(..) => (least, greatest),
         };
-        // Counters of turns do not wrap.
+        // Iteration counters do not wrap.
         let rest = terms.linear(term).map_or(least, |sum| sum.rest);
         let derived = (derived.0.max(rest), derived.1);
         match self.bounds.get(&term) {
@@ -250,7 +250,7 @@ impl Facts {
         }
     }
 
-    /// Decides a condition; false if that contradicts what was decided.
+    /// Decides a condition. Returns false if that contradicts earlier facts.
     pub(super) fn assume(&mut self, terms: &Terms, condition: Term, value: bool) -> bool {
         match self.known(terms, condition) {
             Some(known) => known == value,
@@ -258,7 +258,7 @@ impl Facts {
         }
     }
 
-    /// As [`assume`](Self::assume), of a condition that is not [`known`](Self::known).
+    /// Like [`assume`](Self::assume), for a condition that is not [`known`](Self::known).
     pub(super) fn assume_free(&mut self, terms: &Terms, condition: Term, value: bool) -> bool {
         self.decided.insert(condition, value);
         match *terms.node(condition) {
@@ -307,7 +307,7 @@ impl Facts {
         }
     }
 
-    /// A term is between these; false if there is no such number.
+    /// Narrows the range of a term. Returns false if no value is left.
     fn bound(&mut self, terms: &Terms, term: Term, low: i128, high: i128) -> bool {
         if terms.known(term).is_some() {
             return true;
@@ -315,11 +315,12 @@ impl Facts {
         let (least, greatest) = self.range(terms, term);
         let (low, high) = (low.max(least), high.min(greatest));
         if (low, high) != (least, greatest) {
-            // A term has a greater number than those that it is made of.
+            // A term has a greater number than its operands.
             self.ranges.get_mut().retain(|known, _| *known < term);
         }
         self.bounds.insert(term, (low, high));
-        // What is bounded through a quotient, or a sum without overflow, is bounded itself.
+        // A bound on a rounded-up quotient, or on a sum that does not wrap, also bounds the
+        // operand.
         if let Some((whole, by)) = terms.rounded_up(term) {
             let (least, most) = ((low - 1).saturating_mul(by) + 1, high.saturating_mul(by));
             return low <= high && self.bound(terms, whole, least, most);
@@ -337,19 +338,20 @@ impl Facts {
         low <= high
     }
 
-    /// What was decided.
+    /// Returns the conditions that were decided.
     pub(super) fn decided(&self) -> impl Iterator<Item = (Term, bool)> {
         self.decided.iter().map(|(&term, &value)| (term, value))
     }
 
-    /// What was decided, in order.
+    /// Returns the conditions that were decided, in the order of their terms.
     pub(super) fn decided_in_order(&self) -> Vec<(Term, bool)> {
         let mut all: Vec<_> = self.decided().collect();
         all.sort_unstable();
         all
     }
 
-    /// The facts as `rewrite` makes their terms; those are forgotten of which it makes none.
+    /// Returns the facts with their terms rewritten. Facts for whose terms `rewrite` returns `None`
+    /// are dropped.
     pub(super) fn rewritten(
         &self,
         terms: &mut Terms,
@@ -368,7 +370,7 @@ impl Facts {
                 }
             }
         }
-        // Bounds of what turns have come to follow from what was decided.
+        // Bounds of numbered terms follow from the decisions.
         let is_lasting = |term: &Term| !terms.is_numbered(*term);
         facts.bounds =
             self.bounds.iter().filter(|(term, _)| is_lasting(term)).map(|(a, b)| (*a, *b)).collect();
@@ -377,13 +379,13 @@ impl Facts {
         facts
     }
 
-    /// How many facts there are, with those that follow.
+    /// Returns the number of facts, including derived ones.
     pub(super) fn len(&self) -> usize {
         let Self { decided, bounds, ranges, unequal, sums } = self;
         decided.len() + bounds.len() + ranges.borrow().len() + unequal.len() + sums.len()
     }
 
-    /// All facts, in order.
+    /// Returns all facts, sorted.
     pub(super) fn listed(&self) -> Vec<(Term, u32, [i128; 2])> {
         let decided = self.decided.iter().map(|(&term, &value)| (term, 0, [i128::from(value), 0]));
         let bounds = self.bounds.iter().map(|(&term, &(low, high))| (term, 1, [low, high]));

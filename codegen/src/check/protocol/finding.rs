@@ -1,38 +1,37 @@
-//! What is wrong with a kernel, as the checker finds it: a rule, the steps that break it, and who
-//! took them.
+//! A violation: the rule, the steps that break it, and the threads that took them.
 
 use super::memory::Site;
 pub use crate::diag::Why;
 pub(super) use crate::diag::mistake::{Act, ProtocolRule as Rule};
 use crate::ir::{ParamId, Span};
 
-/// A step that a finding is about.
+/// A step that takes part in a violation.
 #[derive(Clone, Debug)]
 pub(super) struct Party {
     pub(super) site: Site,
     pub(super) does: Act,
 }
 
-/// What was found in a world.
+/// A violation found in an execution.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) rule: Rule,
-    /// Where it is reported.
+    /// The step at which it is reported.
     pub(super) at: Party,
-    /// The other steps, the most telling first.
+    /// The other steps, the most relevant first.
     pub(super) others: Vec<Party>,
-    /// What is known besides: counts, and what is missing.
+    /// Further facts, such as counts.
     pub(super) detail: Detail,
 }
 
-/// What belongs to a rule.
+/// Facts that depend on the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Nothing more.
+    /// No further facts.
     Nothing,
-    /// A barrier, by block and address, and what it counts.
+    /// A barrier, by block and address, and its counts.
     Barrier { block: usize, at: u32, state: BarrierState },
-    /// A barrier that lacks bytes, since these blocks do not load their parts of a tile.
+    /// A barrier that lacks bytes, because the `missing` blocks do not load their parts of a tile.
     Slices { at: u32, state: BarrierState, missing: Vec<usize> },
     /// Shared memory, by block and address.
     Memory { block: usize, at: u32 },
@@ -40,7 +39,7 @@ pub(super) enum Detail {
     Global(ParamId),
 }
 
-/// What a barrier counts.
+/// The counts of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BarrierState {
     pub(super) phase: u32,
@@ -50,11 +49,11 @@ pub(super) struct BarrierState {
     pub(super) received_bytes: u64,
 }
 
-/// A reason, and the place of it.
+/// A reason why a kernel is undecided, and its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Doubt {
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// Where.
+    /// The location in the source.
     pub span: Span,
 }

@@ -1,4 +1,4 @@
-//! Groups of threads that are followed together, and where they part.
+//! Groups of threads that are followed together, and how they are split.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,7 +12,8 @@ use crate::ir::{Kernel, StmtKind, Sync};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::QuickMap;
 
-/// Groups of threads that are followed together at first: those that do something together.
+/// Returns the initial groups: warps, warpgroups or the whole block, depending on which threads
+/// operate together.
 pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
     let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
     let (mut of_warp, mut of_warpgroup) = (false, false);
@@ -40,7 +41,7 @@ pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
     all.chunks(size.max(1) as usize).map(Rc::from).collect()
 }
 
-/// Tells these classes of threads apart in all groups; false if they were.
+/// Splits all groups by these classes of threads. Returns false if they were split already.
 pub(super) fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool {
     let before = groups.len();
     let mut class_of = QuickMap::default();
@@ -49,7 +50,7 @@ pub(super) fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool 
     }
     let mut refined: Vec<Rc<[u32]>> = vec![];
     for group in groups.iter() {
-        // Those of no class come last.
+        // Threads of no class come last.
         let mut parts: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &thread in group.iter() {
             parts.entry(class_of.get(&thread).copied().unwrap_or(usize::MAX)).or_default().push(thread);
@@ -61,7 +62,7 @@ pub(super) fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool 
 }
 
 impl Run<'_, '_> {
-    /// What all threads of the group have; otherwise they part.
+    /// Returns the value that all threads of the group share. Otherwise the group is split.
     pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
         lanes.uniform().ok_or_else(|| {
             self.notes_classes(lanes);
@@ -69,7 +70,8 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Notes that the kernel tells threads of the group apart by their numbers; whether it does.
+    /// Records that the kernel distinguishes threads of the group by thread index. Returns whether
+    /// it does.
     pub(super) fn notes_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> bool {
         let classes = lanes.classes();
         if !classes.is_empty() {
@@ -78,20 +80,21 @@ impl Run<'_, '_> {
         !classes.is_empty()
     }
 
-    /// The threads of these classes of the group.
+    /// Returns the threads of these classes of the group.
     fn threads_of(&self, classes: &[Vec<usize>]) -> Vec<Vec<u32>> {
         let threads = &self.me().threads;
         classes.iter().map(|class| class.iter().map(|&lane| threads[lane]).collect()).collect()
     }
 
-    /// The group parts into these classes of its threads, and no other group does: what others do
-    /// with numbers of their own shows when they come there.
+    /// Splits the group into these classes, and no other group. If numbers distinguish the threads
+    /// of other groups, that shows when they get here.
     pub(super) fn split_alone(&self, classes: &[Vec<usize>]) -> Stop {
         Stop::Split { classes: self.threads_of(classes), alone: true }
     }
 
-    /// The group parts into these classes of its threads. So do those that look like it and are in the
-    /// same loop: warps that multiply elect a thread each, and would part one after the other.
+    /// Splits the group into these classes. Groups that look the same and are in the same loop are
+    /// split likewise: warps that multiply elect a thread each, and would be split one after the
+    /// other.
     pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
         let me = self.me();
         let role = |agent: &Agent| self.input.code.step(agent.at).loops.first().copied();
@@ -112,7 +115,7 @@ impl Run<'_, '_> {
         Stop::Split { classes: classes.iter().map(class).collect(), alone: false }
     }
 
-    /// Each warp is a group of its own.
+    /// Splits the group into warps.
     pub(super) fn split_by_warp(&self) -> Stop {
         let (mut warps, mut first) = (vec![], 0);
         for warp in self.me().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
@@ -122,7 +125,7 @@ impl Run<'_, '_> {
         self.split(&warps)
     }
 
-    /// Each thread is a group of its own.
+    /// Splits the group into threads.
     pub(super) fn split_all(&self) -> Stop {
         let classes = self.me().threads.iter().map(|&thread| vec![thread]).collect();
         Stop::Split { classes, alone: false }

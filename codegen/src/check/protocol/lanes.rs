@@ -1,11 +1,11 @@
-//! A value for each thread of a group, which is mostly one for all.
+//! A value for each thread of a group, which is mostly the same for all.
 //!
-//! The loops are written out: most of a check's time is spent here, and iterators that are collected
-//! take several times as long where macros are compiled without optimisation.
+//! The loops are written out, because most of a check's time is spent here. Iterators that are
+//! collected take several times as long where macros are compiled without optimisation.
 
 use std::rc::Rc;
 
-/// What each thread of a group has, in their order.
+/// The values of the threads of a group, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lanes<T> {
     Same(T),
@@ -13,13 +13,13 @@ pub(super) enum Lanes<T> {
 }
 
 impl<T: Copy + PartialEq> Lanes<T> {
-    /// Of a value for each.
+    /// Collects a value for each thread. Returns `None` if there are no threads.
     pub(super) fn of(all: Vec<T>) -> Option<Self> {
         let first = *all.first()?;
         Some(if all.iter().all(|value| *value == first) { Self::Same(first) } else { Self::Each(all.into()) })
     }
 
-    /// What the thread of this number in its group has.
+    /// Returns the value of the thread at this index in its group.
     pub(super) fn get(&self, lane: usize) -> Option<T> {
         match self {
             Self::Same(value) => Some(*value),
@@ -27,7 +27,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
         }
     }
 
-    /// What all have.
+    /// Returns the value that all threads share.
     pub(super) fn uniform(&self) -> Option<T> {
         match self {
             Self::Same(value) => Some(*value),
@@ -35,7 +35,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
         }
     }
 
-    /// `f` of each.
+    /// Applies `f` to each value.
     pub(super) fn map<U: Copy + PartialEq>(&self, mut f: impl FnMut(T) -> Option<U>) -> Option<Lanes<U>> {
         match self {
             Self::Same(value) => f(*value).map(Lanes::Same),
@@ -43,7 +43,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
         }
     }
 
-    /// `f` of each two.
+    /// Applies `f` to each pair of values.
     pub(super) fn zip<U: Copy + PartialEq, V: Copy + PartialEq>(
         &self,
         other: &Lanes<U>,
@@ -63,7 +63,8 @@ impl<T: Copy + PartialEq> Lanes<T> {
         }
     }
 
-    /// The threads that have the same, by number in their group.
+    /// Returns the classes of threads that share a value, by index in the group. There are none if
+    /// all do.
     pub(super) fn classes(&self) -> Vec<Vec<usize>> {
         let Self::Each(all) = self else { return vec![] };
         let mut classes: Vec<(T, Vec<usize>)> = vec![];
@@ -77,7 +78,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
     }
 }
 
-/// `f` of each.
+/// Applies `f` to each value.
 fn each<T: Copy, U: Copy + PartialEq>(all: &[T], mut f: impl FnMut(T) -> Option<U>) -> Option<Lanes<U>> {
     let mut values = Vec::with_capacity(all.len());
     for &value in all {

@@ -1,5 +1,5 @@
-//! A launch that takes the decisions of a world: numbers for its symbols, so that what is found
-//! there is no fiction.
+//! A launch that takes the decisions of an execution: numbers for its symbols. It shows that a
+//! violation in that execution can occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use super::value::along;
 use crate::ir::{Axis, Scalar, Special};
 use crate::quick::QuickMap;
 
-/// How often a condition is tried.
+/// The most trials of conditions in a search.
 const MOST_TRIALS: u64 = 4_000;
-/// Numbers that are tried of every symbol.
+/// The number of small values that are tried for every symbol.
 const FIRST: i128 = 13;
-/// Multiples of constants that are tried.
+/// The bound of the factors by which constants are multiplied for further values.
 const MULTIPLES: i128 = 9;
-/// The length that a slice has if nothing says otherwise: all that a kernel reads is there.
+/// The length of a slice unless something determines it. All that a kernel reads is within it.
 const LENGTH: i128 = 1 << 30;
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
@@ -29,13 +29,13 @@ struct Condition {
     symbols: BTreeSet<Term>,
 }
 
-/// A symbol that is to get a number.
+/// A symbol that needs a number.
 struct Open {
     symbol: Term,
     /// Numbers to try.
     candidates: Vec<i128>,
-    /// The conditions that depend on it, by their places; and of each the terms that do, without
-    /// those of the conditions before.
+    /// The conditions that depend on the symbol, by index. Each has the terms that depend on it,
+    /// without those of the conditions before.
     conditions: Vec<(usize, Vec<Term>)>,
 }
 
@@ -49,13 +49,13 @@ struct Search<'t> {
     trials: u64,
 }
 
-/// Finds numbers for all symbols that the decisions depend on, and tells how often conditions were
-/// tried. A cluster's place is in its grid.
+/// Finds numbers for all symbols that the decisions depend on, and returns how often conditions
+/// were tried. The index of a cluster is within its grid.
 ///
-/// The search begins with an ordinary launch, and then gives one symbol after the other the number
-/// with which the most conditions hold that depend on it, as in the min-conflicts heuristic of S.
-/// Minton and others (Artificial Intelligence 58, 1992). Of conditions that many symbols share, as
-/// `place < rows * columns * batches` is, trying all combinations would not get past the first.
+/// The search begins with an ordinary launch. Then it gives one symbol after the other the number
+/// with which most of its conditions hold, as in the min-conflicts heuristic of S. Minton and
+/// others (Artificial Intelligence 58, 1992). Trying all combinations would not get past the first
+/// of many symbols that share a condition, as in `place < rows * columns * batches`.
 pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Option<Numbers>, u64) {
     let places = grid_conditions(terms, facts, cluster);
     let decided = facts.decided().filter(|(term, _)| !matches!(terms.node(*term), Node::Not(_)));
@@ -65,7 +65,7 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Opti
         symbols_of(terms, term, &mut symbols);
         conditions.push(Condition { term, holds, symbols });
     }
-    // Those of few symbols leave the fewest choices.
+    // Conditions on few symbols leave the fewest choices.
     conditions.sort_by_key(|condition| (condition.symbols.len(), condition.term));
     let symbols: BTreeSet<Term> =
         conditions.iter().flat_map(|condition| condition.symbols.iter().copied()).collect();
@@ -85,7 +85,8 @@ pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Opti
     (is_found.then_some(search.numbers), search.trials)
 }
 
-/// The number of a symbol in an ordinary launch: one of everything, in memory that is zero.
+/// Returns the number of a symbol in an ordinary launch: one of everything, and memory that is
+/// zero.
 fn ordinary(terms: &Terms, symbol: Term) -> i128 {
     let Node::Symbol(node) = terms.node(symbol) else { return 0 };
     match node {
@@ -96,7 +97,8 @@ fn ordinary(terms: &Terms, symbol: Term) -> i128 {
     }
 }
 
-/// That a block's place is within its grid, which has whole clusters.
+/// Returns the conditions that a block index is within its grid, and that the grid has whole
+/// clusters.
 fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<Term> {
     use crate::ir::BinaryOp::{Add, Eq, Le, Mul, Rem};
     let mut used = BTreeSet::new();
@@ -119,7 +121,8 @@ fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<T
     conditions
 }
 
-/// Of terms in an order in which operands come first, those that depend on others, which they join.
+/// Returns the terms that depend on `others`, and adds them to `others`. `ordered` has operands
+/// first.
 fn dependent(terms: &Terms, ordered: &[Term], others: &mut BTreeSet<Term>) -> Vec<Term> {
     let mut found = vec![];
     for &term in ordered {
@@ -144,7 +147,8 @@ fn constants_of(terms: &Terms, term: Term, into: &mut BTreeSet<i128>) {
     terms.operands(term).into_iter().for_each(|operand| constants_of(terms, operand, into));
 }
 
-/// Numbers to try: small ones, and those near multiples of the constants around the symbol.
+/// Returns the numbers to try: small ones, and those near multiples of the constants that occur
+/// with the symbol.
 fn candidates(terms: &Terms, conditions: &[Condition], symbol: Term) -> Vec<i128> {
     let mut constants = BTreeSet::new();
     for condition in conditions.iter().filter(|condition| condition.symbols.contains(&symbol)) {
@@ -175,7 +179,7 @@ fn candidates(terms: &Terms, conditions: &[Condition], symbol: Term) -> Vec<i128
 }
 
 impl Search<'_> {
-    /// Goes on until all conditions hold.
+    /// Repairs conditions until all hold.
     fn run(&mut self) -> Option<()> {
         let mut last = None;
         while self.trials < MOST_TRIALS {
@@ -205,7 +209,8 @@ impl Search<'_> {
     }
 
     /// Gives one of these symbols another number, so that as few conditions as possible fail, and
-    /// returns it. That it was `last` is no way to go on, since that would go to and fro.
+    /// returns the symbol. `last` is not chosen twice in a row if there are others, since the
+    /// search would alternate.
     fn repair(&mut self, symbols: &BTreeSet<Term>, last: Option<Term>) -> Option<Term> {
         let mut best: Option<(i64, usize, i128)> = None;
         for index in 0..self.all.len() {
@@ -215,7 +220,7 @@ impl Search<'_> {
             }
             let before = self.numbers[&symbol];
             let failed = self.failing(index, before, i64::MAX);
-            // What it is compared with may be a number that another symbol has got.
+            // The symbol may be compared with the number of another one.
             let others = symbols.iter().filter(|&&other| other != symbol);
             let near = others.flat_map(|other| [0, 1, -1].map(|more| self.numbers[other] + more));
             let greatest = self.terms.scalar(symbol).integer_range().map_or(1, |(_, greatest)| greatest);
@@ -242,8 +247,9 @@ impl Search<'_> {
         Some(self.all[index].symbol)
     }
 
-    /// How many conditions fail that depend on a symbol, with this number: of more than `most`, no
-    /// more are counted. The symbol has to be given a number then, for the terms that depend on it.
+    /// Counts the failing conditions that depend on a symbol with this number, up to one more than
+    /// `most`. The caller must then give the symbol a number, to update the terms that depend on
+    /// it.
     fn failing(&mut self, index: usize, number: i128, most: i64) -> i64 {
         let open = &self.all[index];
         self.values.set(open.symbol, number);
@@ -258,7 +264,8 @@ impl Search<'_> {
         failing
     }
 
-    /// A read that gives another number than one of the same place before it, and that number.
+    /// Returns a read that has another number than an earlier read of the same element, and the
+    /// number of the earlier one.
     fn disagreement(&self) -> Option<Option<(usize, i128)>> {
         let mut read: BTreeMap<(u32, i128), i128> = BTreeMap::new();
         for (place, open) in self.all.iter().enumerate() {
@@ -274,7 +281,7 @@ impl Search<'_> {
     }
 }
 
-/// How many of the symbols are data, which nothing but memory holds.
+/// Counts the symbols that are data, i.e. that only memory holds.
 pub(super) fn data(terms: &Terms, numbers: &Numbers) -> usize {
     numbers.keys().filter(|symbol| is_data(terms, **symbol)).count()
 }
@@ -290,7 +297,8 @@ fn is_data(terms: &Terms, symbol: Term) -> bool {
     matches!(terms.node(symbol), Node::Symbol(Symbol::Read(..) | Symbol::Fresh(_)))
 }
 
-/// Whether a condition depends on a place in the grid, and besides on nothing but its extents.
+/// Whether a condition depends on an index in the grid, and otherwise only on the extents of the
+/// grid.
 pub(super) fn is_of_place(terms: &Terms, condition: Term) -> bool {
     let mut symbols = BTreeSet::new();
     symbols_of(terms, condition, &mut symbols);
@@ -301,15 +309,16 @@ pub(super) fn is_of_place(terms: &Terms, condition: Term) -> bool {
         })
 }
 
-/// Numbers of an ordinary launch for all that these conditions depend on.
+/// Returns the numbers of an ordinary launch for all symbols that these conditions depend on.
 pub(super) fn ordinary_numbers<'t>(terms: &Terms, conditions: impl Iterator<Item = &'t Term>) -> Numbers {
     let mut symbols = BTreeSet::new();
     conditions.for_each(|term| symbols_of(terms, *term, &mut symbols));
     symbols.into_iter().map(|symbol| (symbol, ordinary(terms, symbol))).collect()
 }
 
-/// Whether a condition depends on numbers that whoever launches the kernel chooses, or on data: a
-/// kernel may be made for some of them alone. Flags, and places in the grid, are not of these.
+/// Whether a condition depends on data, or on numbers that the caller of the kernel chooses. A
+/// kernel may be made for some of these numbers only. Flags and indices in the grid are not among
+/// them.
 pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {
     let mut symbols = BTreeSet::new();
     symbols_of(terms, condition, &mut symbols);

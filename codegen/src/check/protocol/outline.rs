@@ -1,13 +1,13 @@
-//! What of a kernel decides whether its protocol is right.
+//! A text that is equal for instances of a kernel whose protocols are right or wrong together.
 
 use crate::ir::Kernel;
 
-/// Elements of the same size of which no number is followed, and what both are called here.
+/// Element types of the same size, whose values are not followed, and the name that both get here.
 const ALIKE: [(&str, &str); 3] = [("bf16", "f16"), ("tf32", "f32"), ("e5m2", "e4m3")];
 
-/// The text of an instance of a kernel, without its name and without what the check does not look at:
-/// instances of one kernel with the same outline are right or wrong together. They often differ in
-/// the type of their elements alone, and a check takes many times as long as the text.
+/// Returns the text of a kernel instance, without its name and without anything that the checker
+/// does not look at. Instances with the same outline are right or wrong together. Often they differ
+/// only in their element type, and a check takes many times as long as producing the text.
 pub fn outline(kernel: &Kernel) -> String {
     let text = kernel.to_string();
     let name = format!("kernel {}", kernel.path());

@@ -1,7 +1,8 @@
-//! One world: the kernel's steps in one schedule, with what a launch brings as symbols.
+//! One execution: the steps of a kernel in one schedule, with the numbers of a launch as symbols.
 //!
-//! Groups of threads take turns, and each goes on until it has to wait. Copies count at once; who
-//! may use what they bring is decided by clocks alone, as in the simulator.
+//! Groups of threads take turns, and each continues until it has to wait. Copies count at their
+//! barriers at once. Clocks alone decide which threads may use the copied data, as in the
+//! simulator.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,52 +26,53 @@ use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::ir::{BinaryOp, Expr, For, ParamId, Scalar, Stmt, StmtId};
 
-/// Turns of a loop that is followed turn by turn although its end is free.
+/// The most iterations of a loop that is followed iteration by iteration although its end is free.
 const SHORT: i128 = 64;
 
-/// Why a world ends before its end.
+/// The reason why an execution stops early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Threads of a group go different ways: these classes have to be told apart; of this group
-    /// alone, or also of groups that look like it.
+    /// The threads of a group diverge, and have to be split into these classes. Unless `alone`,
+    /// similar groups are split alike.
     Split { classes: Vec<Vec<u32>>, alone: bool },
-    /// Something is wrong.
+    /// A rule is broken.
     Found(Box<Found>),
-    /// The launch ends with an error of the kernel's own, or there is no such launch.
+    /// The kernel stops with an error of its own, or no launch takes these decisions.
     Over,
-    /// As many turns were taken as are looked at.
+    /// A loop has taken as many iterations as are followed.
     Cut,
-    /// A condition is free: it is decided both ways from here.
+    /// A condition is free. The caller follows both branches from here.
     Fork(Term),
-    /// Nothing more can be said.
+    /// Nothing more can be said, for this reason.
     Unknown(Doubt),
-    /// As many steps were taken as may be.
+    /// The budget of steps is used up.
     Budget,
-    /// So many groups and barriers are followed at once that states are too large.
+    /// The budget of work or memory is used up: too many groups and barriers are followed at once.
     Size,
 }
 
 pub(super) type Step<T = ()> = Result<T, Stop>;
 
-/// How a step ends.
+/// The control flow after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,
     Goto(usize),
-    /// It is tried again when others have gone on.
+    /// The group waits. The step is retried when other groups have progressed.
     Blocked,
 }
 
-/// Where a step has led.
+/// The transition that the current group has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Went {
-    /// To the next one; whether that was the first of a turn.
+    /// The group is at its next step. `turn` says whether an iteration has begun.
     On { turn: bool },
-    /// It is tried again when others have gone on; whether it came to a meeting.
+    /// The group waits, and retries the step when others have progressed. `came` says whether it
+    /// has arrived at a rendezvous.
     Nowhere { came: bool },
 }
 
-/// A world under way.
+/// An execution in progress.
 pub(super) struct Run<'r, 'k> {
     pub(super) input: &'r Input<'k>,
     pub(super) terms: &'r mut Terms,
@@ -78,44 +80,44 @@ pub(super) struct Run<'r, 'k> {
     pub(super) choices: Choices,
     pub(super) agents: Vec<Agent>,
     pub(super) blocks: Vec<Block>,
-    /// Accesses to global memory that threads and copies share.
+    /// Accesses to global memory that copies share with threads or with each other.
     pub(super) globals: Vec<GlobalRecord>,
-    /// The cluster's barrier, and the grid's.
+    /// The rendezvous of the cluster, and that of the grid.
     pub(super) cluster: Meeting,
     pub(super) grid: Meeting,
-    /// The meetings of the grid that are over: at which counter, and where.
+    /// The complete rounds of `sync_grid`: their counters and sites.
     pub(super) grid_met: Vec<(ParamId, Site)>,
     pub(super) acquirer: Acquirer,
     pub(super) components: u32,
     pub(super) doubts: Vec<Doubt>,
-    /// What may still be looked at.
+    /// The budget that is left.
     pub(super) budget: Allowance,
-    /// The work that is left when the memory of the state is counted next.
+    /// The work that will be left when the memory of the state is counted next.
     pub(super) next_count: u64,
-    /// The memory that is held beside this state.
+    /// The memory that is held beside this state, in bytes.
     pub(super) held_beside: u64,
     pub(super) current: usize,
-    /// Accesses to shared memory, where they are noted.
+    /// The bank-conflict log, if accesses are recorded.
     pub(super) banks: Option<Banks>,
-    /// How often something came about that others may wait for.
+    /// A count of events that other groups may wait for.
     pub(super) news: u64,
     /// The warps that elect a thread.
     pub(super) electing: BTreeSet<u32>,
-    /// The threads that the kernel tells apart by their numbers.
+    /// Classes of threads that the kernel distinguishes by thread index.
     pub(super) named: RefCell<Vec<Vec<Vec<u32>>>>,
-    /// What messages tell of it.
+    /// Records that only messages use.
     pub(super) history: History,
 }
 
 impl<'r, 'k> Run<'r, 'k> {
-    /// A world at its start.
+    /// Creates an execution at its start.
     pub(super) fn new(
         input: &'r Input<'k>,
         terms: &'r mut Terms,
         choices: Choices,
         mut budget: Allowance,
     ) -> Self {
-        // If that is too much, the first step says so.
+        // If this exceeds the budget, the first step reports that.
         _ = budget.take_work(Self::bytes_at_start(input) / 64);
         let block_count = input.cluster.iter().product::<u32>() as usize;
         let locals = input.code.variables.len();
@@ -175,9 +177,9 @@ impl<'r, 'k> Run<'r, 'k> {
         }
     }
 
-    /// Runs it to its end.
+    /// Runs to the end.
     pub(super) fn go(&mut self) -> Step {
-        // Of each group that waits, the news that it knew of.
+        // For each waiting group, the value of `news` at its last attempt.
         let mut waits = vec![None; self.agents.len()];
         loop {
             let mut any = false;
@@ -198,7 +200,7 @@ impl<'r, 'k> Run<'r, 'k> {
         }
     }
 
-    /// Lets the current group go on until it has to wait; whether it did anything.
+    /// Runs the current group until it has to wait. Returns whether it has progressed.
     fn advance(&mut self) -> Step<bool> {
         let mut any = false;
         loop {
@@ -209,7 +211,7 @@ impl<'r, 'k> Run<'r, 'k> {
         }
     }
 
-    /// Lets the current group take a step.
+    /// Executes one step of the current group.
     pub(super) fn one(&mut self) -> Step<Went> {
         let me = self.me();
         if me.is_done {
@@ -218,7 +220,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let (at, before) = (me.at, me.inside);
         let input = self.input;
         let step = input.code.step(at);
-        // Where a loop goes on, its turn counts.
+        // A jump back is free, since the iteration that it leads to is charged.
         let cost = u64::from(!matches!(step.op, Op::Jump(_) | Op::Enter(_)));
         self.budget.take_steps(cost)?;
         self.charge_work()?;
@@ -241,23 +243,23 @@ impl<'r, 'k> Run<'r, 'k> {
         &mut self.agents[self.current]
     }
 
-    /// A new clock component.
+    /// Allocates a clock component.
     pub(super) fn component(&mut self) -> Component {
         self.components += 1;
         Component::new(self.components - 1)
     }
 
-    /// The current group, at a statement.
+    /// Returns the site of the current group at a statement.
     pub(super) fn site(&self, stmt: StmtId) -> Site {
         Site { agent: self.current, stmt, turn: self.me().turns.last().copied() }
     }
 
-    /// What had happened when the current group issues something.
+    /// Returns the clock of an operation that the current group issues now.
     pub(super) fn issue(&self) -> Issue {
         Issue::of(&self.me().view, self.me().waited)
     }
 
-    /// The step that the current group is at.
+    /// Returns the clock step that the current group is at.
     pub(super) fn epoch(&self) -> Epoch {
         self.me().view.epoch()
     }
@@ -284,14 +286,14 @@ impl<'r, 'k> Run<'r, 'k> {
         self.scope().number(expr)
     }
 
-    /// The number that an operand is for all threads of the group.
+    /// Evaluates an operand to a number that is the same for all threads of the group.
     pub(super) fn number(&mut self, expr: &Expr) -> Step<i128> {
         let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
         let term = self.uniform(&lanes)?;
         self.facts.number(self.terms, term).ok_or_else(|| self.unknown(Why::Operand, expr.span))
     }
 
-    /// As [`number`](Self::number), if it is a `u32`.
+    /// Like [`number`](Self::number), for a number that is a `u32`.
     pub(super) fn small(&mut self, expr: &Expr) -> Step<u32> {
         let number = self.number(expr)?;
         u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
@@ -301,12 +303,12 @@ impl<'r, 'k> Run<'r, 'k> {
         Stop::Unknown(Doubt { why, span })
     }
 
-    /// Something that is not certain: no more than checked.
+    /// Records a reason why the kernel is undecided, and continues.
     pub(super) fn doubt(&mut self, why: Why, span: crate::ir::Span) {
         self.doubts.push(Doubt { why, span });
     }
 
-    /// Something is wrong with what the current group does.
+    /// Reports a violation by the current group.
     pub(super) fn found<T>(
         &self,
         rule: Rule,
@@ -398,7 +400,8 @@ impl<'r, 'k> Run<'r, 'k> {
         Ok(Flow::Next)
     }
 
-    /// Whether a loop has few turns in any launch: those are followed one by one.
+    /// Whether a loop has few iterations in any launch. Such a loop is followed iteration by
+    /// iteration.
     fn is_short(&self, counter: &Counter) -> bool {
         let most = counter.end.uniform().map(|end| self.facts.range(self.terms, end).1);
         most.is_some_and(|most| most <= SHORT)
@@ -416,7 +419,7 @@ impl<'r, 'k> Run<'r, 'k> {
                 .is_some_and(|value| now.scalar.integer_range().is_some_and(|(_, most)| value == most))
         };
         if now.value.uniform().is_some_and(|value| overflow(self, value)) {
-            // The next number would wrap: the range has ended.
+            // The next number would wrap, so the range has ended.
             self.me_mut().counters[counter] = None;
             return Ok(Flow::Next);
         }
@@ -425,7 +428,7 @@ impl<'r, 'k> Run<'r, 'k> {
         Ok(Flow::Next)
     }
 
-    /// Which locals are others than at the last turn of this loop.
+    /// Records which locals have changed since the last iteration of this loop.
     fn note_moves(&mut self, stmt: StmtId) {
         let agent = self.me_mut();
         agent.moves.moving.resize(agent.locals.len(), false);
@@ -438,19 +441,19 @@ impl<'r, 'k> Run<'r, 'k> {
         agent.moves.heads.insert(stmt, Rc::from(agent.locals.as_slice()));
     }
 
-    /// What a variable holds, if it matters.
+    /// Returns the value of a variable, if the variable matters.
     pub(super) fn local(&self, local: crate::ir::LocalId) -> Option<&Value> {
         self.me().locals.get(self.input.code.place(local)?)
     }
 
-    /// What a local holds from now on.
+    /// Sets the value of a local, if the local matters.
     pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
         if let Some(place) = self.input.code.place(local) {
             self.me_mut().locals[place] = value;
         }
     }
 
-    /// A truth value or number that is the same for all threads of the group.
+    /// Sets a local to a truth value that is the same for all threads of the group.
     pub(super) fn set_truth(&mut self, local: crate::ir::LocalId, value: bool) {
         let term = self.terms.truth(value);
         self.set(local, Value::Number(Lanes::Same(term)));

@@ -1,6 +1,6 @@
-//! What of a kernel its synchronisation depends on: the effects on shared memory and barriers, the
-//! control flow around them, and the variables that these read. Sums of floats and coordinates of
-//! tensors vanish.
+//! The slice of a kernel that its synchronisation depends on: the effects on shared memory and
+//! barriers, the control flow around them, and the variables that these read. Sums of floats and
+//! coordinates of tensors are left out.
 
 use crate::check::global::{Touch, reduction};
 use crate::check::uniform::Reach;
@@ -16,18 +16,18 @@ pub(super) struct Slice {
     kept: QuickSet<StmtId>,
     needed: QuickSet<LocalId>,
     labels: QuickSet<Label>,
-    /// Whether numbers travel through shared arrays to where they matter.
+    /// Whether numbers that matter pass through shared arrays.
     reads_shared: bool,
-    /// The global memory that copies access and threads write, or that copies write and others
-    /// access.
+    /// The parameters whose global memory copies access and threads write, or copies write and
+    /// others access.
     shared_with_copies: QuickSet<ParamId>,
-    /// The parameters whose memory statements access, and where the first of them does.
+    /// The parameters whose memory statements access, and the first access to each.
     accessed: QuickMap<ParamId, Span>,
     reach: Reach,
 }
 
 impl Slice {
-    /// The slice of a kernel: the least one that has its effects and is closed.
+    /// Computes the slice of a kernel: the smallest one that contains its effects and is closed.
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
         let touches = Touch::all(kernel);
@@ -49,37 +49,38 @@ impl Slice {
         self.kept.contains(&stmt.id)
     }
 
-    /// Whether a variable does.
+    /// Whether a variable matters.
     pub(super) fn needs(&self, local: LocalId) -> bool {
         self.needed.contains(&local)
     }
 
-    /// Whether all threads of a warp come to a statement together.
+    /// Whether all threads of a warp reach a statement together.
     pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
         self.reach.is_whole_warp(stmt)
     }
 
-    /// Where the memory of a parameter is accessed, other than by a meeting of the grid.
+    /// Returns the first access to the memory of a parameter, other than by `sync_grid`.
     pub(super) fn accessed(&self, param: ParamId) -> Option<Span> {
         self.accessed.get(&param).copied()
     }
 
-    /// Where the number of the elected thread makes a difference, or may.
+    /// Returns a location where the lane index of the elected thread makes a difference, or may.
     pub(super) fn numbered(&self) -> Option<Span> {
         self.reach.numbered()
     }
 
-    /// The condition that may bring a block to a meeting of the grid, and not others.
+    /// Returns the condition that may bring one block to a `sync_grid` and not others.
     pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
         self.reach.by_block(stmt)
     }
 
-    /// Whether a proxy may write this global memory and another access it.
+    /// Whether copies share this global memory with threads or with each other, and some access
+    /// writes it.
     pub(super) fn is_shared_with_copies(&self, param: ParamId) -> bool {
         self.shared_with_copies.contains(&param)
     }
 
-    /// Whether what is stored in shared arrays does.
+    /// Whether values stored in shared arrays matter.
     pub(super) fn reads_shared(&self) -> bool {
         self.reads_shared
     }
@@ -90,7 +91,7 @@ impl Slice {
 
     fn block(&mut self, block: &Block) -> bool {
         let mut any = false;
-        // What a statement reads is mostly computed before it.
+        // The operands of a statement are mostly computed before it.
         for stmt in block.stmts.iter().rev() {
             any |= self.stmt(stmt);
         }
@@ -103,7 +104,7 @@ impl Slice {
             inner |= self.block(block);
         }
         let is_kept = inner || self.is_effect(stmt);
-        // What goes through shared arrays may come to matter later.
+        // Values in shared arrays may turn out to matter later.
         let may_read_more = matches!(stmt.kind, StmtKind::SharedGet { .. } | StmtKind::SharedSet { .. });
         if is_kept && (self.kept.insert(stmt.id) || may_read_more) {
             self.read(&stmt.kind);
@@ -111,7 +112,7 @@ impl Slice {
         is_kept
     }
 
-    /// Whether a statement matters for itself.
+    /// Whether a statement matters by itself.
     fn is_effect(&self, stmt: &Stmt) -> bool {
         match &stmt.kind {
             StmtKind::TileGet { .. }
@@ -154,7 +155,7 @@ impl Slice {
             }
             StmtKind::GlobalSet { global, .. } => self.is_shared_with_copies(*global),
             StmtKind::StoreMatrix(store) => self.is_shared_with_copies(store.matrix.global),
-            // Where a whole warp comes, its threads meet.
+            // If a whole warp arrives, the rendezvous cannot fail.
             StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
                 self.needs(*dest) || !self.reach.is_whole_warp(stmt.id)
             }
@@ -184,7 +185,7 @@ impl Slice {
         all.into_iter().for_each(|expr| self.need(expr));
     }
 
-    /// What a statement that matters reads.
+    /// Adds the operands of a statement that matters.
     fn read(&mut self, kind: &StmtKind) {
         match kind {
             StmtKind::Assign { index, value, .. } => {
@@ -319,7 +320,8 @@ impl Slice {
     }
 }
 
-/// The parameters whose memory copies access and threads write, or copies write and others access.
+/// Returns the parameters whose memory copies access and threads write, or copies write and others
+/// access.
 fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamId> {
     let is_shared = |param: ParamId| {
         let has = |by_copy, writes| {
@@ -329,9 +331,9 @@ fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamI
         };
         let (loaded, stored, read, written) =
             (has(true, false), has(true, true), has(false, false), has(false, true));
-        // Of two stores to a slice the elements may be known.
+        // The elements of two stores to a slice may be known.
         let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
-        // What comes of reductions by several operations depends on their order.
+        // The result of reductions by several operations depends on their order.
         let mut reductions =
             touches.iter().filter(|touch| touch.param == param).filter_map(|touch| reduction(touch.stmt));
         let first = reductions.next();
@@ -341,7 +343,7 @@ fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamI
     touches.iter().map(|touch| touch.param).filter(|param| is_shared(*param)).collect()
 }
 
-/// The number that a barrier's operation takes.
+/// Returns the operand of an operation on a barrier.
 pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
     match op {
         BarrierOp::Init { count: operand }
@@ -359,7 +361,7 @@ pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
     }
 }
 
-/// The parity that an operation waits for.
+/// Returns the parity that an operation waits for.
 pub(super) fn parity(op: &BarrierOp) -> Option<&Expr> {
     match op {
         BarrierOp::Wait { parity }
@@ -378,7 +380,7 @@ pub(super) fn parity(op: &BarrierOp) -> Option<&Expr> {
     }
 }
 
-/// Whether a condition is of integers and truth values alone.
+/// Whether a condition consists of integers and truth values alone.
 fn is_integral(condition: &Expr) -> bool {
     let mut integral = true;
     visit::within(condition, &mut |part| {

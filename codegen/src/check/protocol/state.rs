@@ -1,4 +1,4 @@
-//! The state of a run: groups of threads, blocks, barriers.
+//! The state of an execution: groups of threads, blocks and barriers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,59 +13,63 @@ use super::term::Term;
 use super::value::Value;
 use crate::ir::{MatchOp, ParamId, Scalar, ShuffleOp, StmtId, VoteOp, WarpOp, WarpReduceOp};
 
-/// Threads of a block that take the same way.
+/// A group of threads of one block that follow the same path.
 #[derive(Clone, Debug)]
 pub(super) struct Agent {
     pub(super) block: usize,
     pub(super) threads: Rc<[u32]>,
-    /// The next step.
+    /// The index of the next step.
     pub(super) at: usize,
-    /// What the variables that matter hold.
+    /// The values of the variables in the slice, in the order of `Steps::variables`.
     pub(super) locals: Vec<Value>,
     pub(super) counters: Vec<Option<Counter>>,
     pub(super) view: View,
-    /// Its step at its last wait.
+    /// The group's own clock step at its last wait; 0 before any.
     pub(super) waited: u32,
-    /// The loops that it is in, and the turn of each.
+    /// The loops around the next step, outermost first, and the iteration of each. Iterations count
+    /// from 1; 0 means that the first one has not begun.
     pub(super) turns: Vec<(StmtId, u32)>,
     pub(super) is_done: bool,
-    /// The round of the meeting that it has come to and not left.
+    /// The round of the rendezvous that the group has arrived in and not left.
     pub(super) inside: Option<u32>,
-    /// Which meeting that is, or was last.
+    /// The rendezvous of that round, or the last one.
     pub(super) meets: Meets,
-    /// The knowledge that a round of a named barrier has released, until it leaves the round.
+    /// Knowledge released by a complete round of a named barrier, until the group leaves the round
+    /// and acquires it.
     pub(super) told: Option<Knowledge>,
-    /// For which locals each loop's turns have made a difference, and what all were at the last.
+    /// The locals that change from one iteration of a loop to the next.
     pub(super) moves: Moves,
-    /// Where it has come to the cluster's barrier, and waits.
+    /// The `sync_cluster` at which the group has arrived and waits.
     pub(super) at_cluster: Option<StmtId>,
-    /// The round of the cluster's barrier that it has arrived in.
+    /// The round of the cluster barrier that the group has arrived in.
     pub(super) in_cluster: Option<u32>,
     pub(super) stores: Stores,
-    /// Multiplications that it has issued.
+    /// The number of multiplications that the group has issued.
     pub(super) multiplications: u32,
-    /// The maps in memory of which it has acquired any.
+    /// The parameters of tensor maps in memory of which the group has acquired at least one.
     pub(super) acquired: BTreeSet<ParamId>,
-    /// How often a poll has failed since it did anything else.
+    /// Polls that have failed since the group last passed a wait or left a barrier of the block. 2
+    /// means that the group now waits until its poll succeeds.
     pub(super) failed_polls: u32,
 }
 
-/// Which meeting.
+/// A kind of rendezvous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Meets {
-    /// Of the grid.
+    /// `sync_grid`.
     #[default]
     Grid,
-    /// Of a barrier of the block, by its number.
+    /// A barrier of the block, by number.
     Named(u32),
-    /// Of a warp of the block, by its number, at an operation.
+    /// An operation of a warp, by the index of the warp in its block.
     Warp(u32, Together),
 }
 
-/// The operations of a warp that pair: lanes at two others wait for each other forever.
+/// Warp operations that lanes execute together. Lanes at two different ones wait for each other
+/// forever.
 ///
-/// PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "bar.warp.sync": the
-/// threads of the mask execute the same instruction with the same qualifiers.
+/// Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync",
+/// "bar.warp.sync": the threads of the mask execute the same instruction with the same qualifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Together {
     Sync,
@@ -74,12 +78,12 @@ pub(super) enum Together {
     Vote(VoteOp),
     Match(MatchOp, u32),
     Reduce(WarpReduceOp, Scalar),
-    /// One that is for all threads of a warp at one place.
+    /// One statement that all threads of a warp execute together.
     At(StmtId),
 }
 
 impl Together {
-    /// Of an operation on values of a type.
+    /// Returns the operation `op` on values of type `scalar`.
     pub(super) fn of(op: &WarpOp, scalar: Scalar) -> Self {
         match op {
             WarpOp::Shuffle { op, .. } => Self::Shuffle(*op),
@@ -90,27 +94,28 @@ impl Together {
     }
 }
 
-/// What the turns of loops change.
+/// The changes that loops make to locals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moves {
-    /// The locals at the last turn of each loop.
+    /// The locals at the start of the latest iteration of each loop.
     pub(super) heads: BTreeMap<StmtId, Rc<[Value]>>,
-    /// Whether a local was another at some turn than at the one before.
+    /// For each local, whether it has ever changed from one iteration of a loop to the next.
     pub(super) moving: Vec<bool>,
 }
 
-/// The bulk groups of a thread.
+/// The bulk async-groups of a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     pub(super) groups: BulkGroups,
     pub(super) component: Option<Component>,
-    /// The clock of what they have written, where anybody may read it.
+    /// The clock component of their writes to global memory that threads or other copies also
+    /// access.
     pub(super) written: Option<Component>,
-    /// The stores that nobody has waited for: their group, and where.
+    /// The stores that have not been waited for: their group, and their site.
     pub(super) open: Vec<(u32, Site)>,
 }
 
-/// The counter of a `for`.
+/// The counter of a `for` loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counter {
     pub(super) value: super::lanes::Lanes<Term>,
@@ -127,28 +132,31 @@ pub(super) struct Mbarrier {
     pub(super) component: Component,
     pub(super) init: Site,
     pub(super) init_step: Epoch,
-    /// The step of a fence of initialisations behind it.
+    /// The step of the first `fence_barrier_init` by the initialising group after the
+    /// initialisation.
     pub(super) fenced: Option<Epoch>,
-    /// The last phase that a wait has seen complete.
+    /// The phase that was current when a wait last passed, i.e. the number of phases that were seen
+    /// complete.
     pub(super) observed: u32,
-    /// Whether other blocks arrive at it.
+    /// Whether arrivals come from other blocks, or through a remote handle.
     pub(super) remote: bool,
-    /// The last load that counted, and its phase.
+    /// The last load that counted, with the number of phases that are complete once it is.
     pub(super) load: Option<(u32, Site)>,
-    /// Who announced bytes last, who arrived last, and who completed the last phase.
+    /// The sites of the last announcement of bytes, of the last arrival, and of the operation that
+    /// completed the last phase.
     pub(super) announced: Option<Site>,
     pub(super) arrived: Option<Site>,
     pub(super) completer: Option<Site>,
-    /// Who has arrived more often at once than a phase counts.
+    /// The site of a group whose arrivals at one statement counted for more than one phase.
     pub(super) crowded: Option<Site>,
-    /// The announcements of this phase that no arrival is known to come after.
+    /// Announcements in the current phase that no arrival is known to follow.
     pub(super) late: Vec<(Epoch, Site)>,
-    /// The last use by each agent, where the mbarrier may be invalidated.
+    /// The last use by each agent. Recorded only if the kernel invalidates mbarriers.
     pub(super) uses: BTreeMap<Component, Epoch>,
 }
 
 impl Mbarrier {
-    /// The step with which the current phase will be complete.
+    /// Returns the clock step at which the current phase will be complete.
     pub(super) fn next_phase(&self) -> Epoch {
         Epoch::new(self.component, self.count.phase().saturating_add(1))
     }
@@ -164,65 +172,68 @@ impl Mbarrier {
     }
 }
 
-/// Where threads meet.
+/// A rendezvous of threads, which has rounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meeting {
     pub(super) round: u32,
-    /// How many threads have come; of a barrier of the block the warps.
+    /// The number of threads that have arrived in this round. A barrier of the block for a given
+    /// number of threads counts whole `warps` instead.
     pub(super) arrived: u32,
     pub(super) warps: Vec<u32>,
-    /// The warps of which a part has come.
+    /// Warps of which only some threads have arrived.
     pub(super) held: BTreeMap<u32, Held>,
-    /// The clock of the barrier's rounds, where their order is asked for.
+    /// The clock component of the rounds, allocated when their order first matters.
     pub(super) component: Option<Component>,
-    /// How many are wanted: those that are left of the block if none.
+    /// The number of threads that a round is for. `None` means all live threads of the block.
     pub(super) expected: Option<u32>,
     pub(super) first: Option<Site>,
-    /// Where each warp has come.
+    /// The site at which each warp has arrived.
     pub(super) places: Vec<Came>,
     pub(super) releases: Releases,
     pub(super) released: Knowledge,
-    /// What the threads of a warp bring, and have brought to the last round.
+    /// The operands of the lanes that have arrived in this round, and those of the last complete
+    /// round.
     pub(super) brought: Vec<(u32, Option<Term>)>,
     pub(super) result: Rc<[(u32, Option<Term>)]>,
 }
 
-/// Where a warp has come.
+/// The arrival of a warp.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came {
     pub(super) warp: u32,
     pub(super) site: Site,
-    /// Whether all threads of the warp must come to the same instruction.
+    /// Whether all threads of the warp must execute the same instruction.
     pub(super) aligned: bool,
 }
 
-/// Registers that a warpgroup has taken or given.
+/// A change of the registers of a warpgroup.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) increase: bool,
     pub(super) amount: u32,
     pub(super) step: Epoch,
-    /// The steps that come before it.
+    /// The steps that are known to precede it.
     pub(super) past: Clock,
     pub(super) site: Site,
 }
 
-/// A part of a warp at a barrier of the block, which waits for the rest.
+/// Part of a warp at a barrier of the block, waiting for the rest of the warp.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// The statement that they have come to.
+    /// The statement at which these threads have arrived.
     pub(super) stmt: StmtId,
-    /// The groups of them.
+    /// The groups of these threads.
     pub(super) agents: Vec<usize>,
 }
 
-/// A warpgroup's tensor cores.
+/// The tensor cores of a warpgroup.
 #[derive(Clone, Debug)]
 pub(super) struct TensorCore {
     pub(super) component: Component,
-    /// Multiplications that all know to be over, of which one issue is kept.
+    /// The number of multiplications that all groups know to be over. Their issues are merged into
+    /// the first of `issues`.
     pub(super) folded: u32,
-    /// What had happened at the issue of each of the others, the first of them first.
+    /// The clocks at the issue of each of the other multiplications, in order.
     pub(super) issues: Vec<Issues>,
 }
 
@@ -237,7 +248,7 @@ impl TensorCore {
         }
     }
 
-    /// Nobody will wait for less than this number: of those up to it one issue is kept.
+    /// Merges the issues of the multiplications up to `over`. No later wait is for fewer.
     pub(super) fn fold(&mut self, over: u32) {
         while over > self.folded + 1 && self.issues.len() > 1 {
             let first = self.issues.remove(0);
@@ -248,7 +259,7 @@ impl TensorCore {
         }
     }
 
-    /// What had happened at the issues of the multiplications up to this number.
+    /// Returns the clocks at the issue of the multiplications up to `number`.
     pub(super) fn past(&mut self, number: u32) -> Vec<Clock> {
         let count = number.saturating_sub(self.folded) as usize;
         self.issues.iter_mut().take(count).map(Issues::join).collect()
@@ -260,22 +271,23 @@ impl TensorCore {
 pub(super) struct Block {
     pub(super) memory: Memory,
     pub(super) mbarriers: BTreeMap<u32, Mbarrier>,
-    /// Numbers in shared arrays, by address.
+    /// The terms stored in shared arrays, by address.
     pub(super) numbers: BTreeMap<u32, Term>,
     pub(super) named: BTreeMap<u32, Meeting>,
     pub(super) warps: BTreeMap<(u32, Together), Meeting>,
     pub(super) tensor_cores: BTreeMap<u32, TensorCore>,
-    /// Registers that are free, and those of each warpgroup's threads.
+    /// The free registers of the block, and the registers per thread of each warpgroup.
     pub(super) free_registers: u32,
     pub(super) registers: BTreeMap<u32, u32>,
-    /// All changes of these.
+    /// All changes of these, in order.
     pub(super) changes: Vec<Change>,
-    /// Uses of its memory by other blocks that no thread of its own knows to be over.
+    /// Uses of the block's memory by other blocks that no thread of the block knows to be over.
     pub(super) visits: Vec<(Epoch, Site)>,
 }
 
 impl Block {
-    /// Another block's use of its memory. Whoever knows a use to be over knows it of those before.
+    /// Records a use of the block's memory by another block. An agent that knows one use to be over
+    /// knows the earlier ones of the same component to be over.
     pub(super) fn note_visit(&mut self, visit: (Epoch, Site)) {
         self.visits.retain(|(step, _)| step.component() != visit.0.component());
         self.visits.push(visit);

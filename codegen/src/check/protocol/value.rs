@@ -1,4 +1,4 @@
-//! What expressions are for the threads of a group.
+//! The values of expressions, for the threads of a group.
 
 use std::rc::Rc;
 
@@ -11,54 +11,54 @@ use crate::check::layout;
 use crate::ir::{Axis, BinaryOp, Expr, ExprKind, Scalar, Special, Type};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
-/// What a variable or an expression is.
+/// The value of a variable or an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     /// An integer or a truth value.
     Number(Lanes<Term>),
-    /// A place in shared memory.
+    /// An address in shared memory.
     Place(Place),
-    /// One of several things in a block's shared memory, which lie in these bytes.
+    /// One of several objects in the shared memory of a block. All of them are within these bytes.
     OneOf { block: usize, start: u32, end: u32 },
-    /// The state of an mbarrier's phase: the mbarrier, and the phase's number.
+    /// The state of an mbarrier's phase: the mbarrier, and the number of the phase.
     Token { block: usize, at: u32, phase: u32 },
     /// A register array.
     Array(Rc<[Value]>),
-    /// A float, or anything else of which nothing is known.
+    /// A float, or another value of which nothing is known.
     Unknown,
 }
 
-/// Places in the shared memory of blocks of the cluster, in bytes.
+/// Addresses in the shared memory of blocks of the cluster, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) block: Lanes<usize>,
     pub(super) at: Lanes<u32>,
-    /// Whether it was made by a remote handle.
+    /// Whether it comes from a remote handle.
     pub(super) remote: bool,
 }
 
-/// The threads that evaluate, and what they have.
+/// The context of an evaluation: the threads that evaluate, and their variables.
 pub(super) struct Scope<'a> {
     pub(super) kernel: &'a CheckedKernel,
     pub(super) code: &'a Steps<'a>,
     pub(super) terms: &'a mut Terms,
     pub(super) facts: &'a Facts,
     pub(super) threads: &'a [u32],
-    /// Of [`Steps::variables`].
+    /// The values of [`Steps::variables`].
     pub(super) locals: &'a [Value],
-    /// The block's number in its cluster.
+    /// The rank of the block in its cluster.
     pub(super) block: usize,
-    /// The extents of the cluster.
+    /// The extents of the cluster, in blocks.
     pub(super) cluster: [u32; 3],
 }
 
 impl Scope<'_> {
-    /// What an expression is.
+    /// Returns the value of an expression.
     pub(super) fn value(&mut self, expr: &Expr) -> Value {
         self.compute(expr).unwrap_or(Value::Unknown)
     }
 
-    /// The number that an expression is.
+    /// Returns the value of an expression if it is a number.
     pub(super) fn number(&mut self, expr: &Expr) -> Option<Lanes<Term>> {
         match self.compute(expr)? {
             Value::Number(lanes) => Some(lanes),
@@ -141,7 +141,7 @@ impl Scope<'_> {
         })
     }
 
-    /// A function of several numbers.
+    /// Applies a function to several numbers, lane by lane.
     fn per_lane(
         &mut self,
         operands: &[Expr],
@@ -156,7 +156,7 @@ impl Scope<'_> {
         Some(Value::Number(Lanes::of(each.collect::<Option<_>>()?)?))
     }
 
-    /// One of several things in shared memory.
+    /// Evaluates an index into a [`Type::Stages`].
     fn stage(&mut self, stages: &Expr, index: &Expr) -> Option<Value> {
         let Type::Stages(thing, len) = stages.ty.local() else { return None };
         let Value::Place(place) = self.compute(stages)? else { return None };
@@ -171,14 +171,15 @@ impl Scope<'_> {
         Some(Value::Place(Place { at, ..place }))
     }
 
-    /// One of several things, so many bytes from the next, whose index is not known.
+    /// Returns the bytes within which the element at an unknown index lies. There are `len`
+    /// elements, `stride` bytes apart.
     fn one_of(&mut self, place: &Place, index: &Lanes<Term>, (stride, len): (u32, u32)) -> Option<Value> {
         let (block, base) = (place.block.uniform().filter(|_| !place.remote)?, place.at.uniform()?);
         let ranges = (0..self.threads.len())
             .filter_map(|lane| index.get(lane))
             .map(|index| self.facts.range(self.terms, index));
         let (least, most) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-        // It is inside, as checked builds test.
+        // Builds with checks test that the index is in bounds.
         let (least, most) = (least.max(0), most.min(i128::from(len) - 1));
         let (least, most) = (u32::try_from(least).ok()?, u32::try_from(most).ok()?);
         if least > most {
@@ -207,7 +208,7 @@ impl Scope<'_> {
         Some(Lanes::Same(self.terms.number(same, Scalar::U32)))
     }
 
-    /// A number of each thread.
+    /// Returns a number for each thread, computed by `f` from the thread index.
     fn of_thread(&mut self, f: impl Fn(u32) -> u32) -> Option<Lanes<Term>> {
         let mut all = Vec::with_capacity(self.threads.len());
         for &thread in self.threads {
@@ -216,7 +217,7 @@ impl Scope<'_> {
         Lanes::of(all)
     }
 
-    /// The block's place in its cluster: ranks count along x, then y, then z.
+    /// Returns the coordinate of the block in its cluster. Ranks count along x, then y, then z.
     fn block_in_cluster(&self, axis: Axis) -> u32 {
         let rank = u32::try_from(self.block).unwrap_or(u32::MAX);
         let [x, y, _] = self.cluster;
@@ -237,7 +238,7 @@ impl Scope<'_> {
     }
 }
 
-/// An extent along an axis.
+/// Returns the extent along an axis.
 pub(super) fn along([x, y, z]: [u32; 3], axis: Axis) -> u32 {
     match axis {
         Axis::X => x,

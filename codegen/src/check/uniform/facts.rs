@@ -1,4 +1,4 @@
-//! Among which threads a value is the same.
+//! The threads among which a value is the same.
 
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
@@ -6,38 +6,40 @@ use crate::diag::mistake::Difference;
 use crate::ir::{Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
 use crate::quick::QuickMap;
 
-/// The threads that all have the same value.
+/// A set of threads among which a value is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// Those of a warpgroup, or of more.
+    /// All threads of a warpgroup, or more.
     #[default]
     Warpgroup,
-    /// Those of a warp.
+    /// All threads of a warp.
     Warp,
-    /// None but each itself.
+    /// Only the thread itself.
     Thread,
 }
 
-/// What is known of a value.
+/// The facts about a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fact {
     pub(super) level: Level,
-    /// What makes it differ, and where that is written.
+    /// The cause of a difference, and its location.
     pub(super) cause: Option<(Difference, Span)>,
-    /// The value is the thread's number, counted from a warpgroup's first thread, divided by this.
+    /// The value is the thread index, counted from the first thread of a warpgroup, divided by
+    /// this.
     pub(super) unit: Option<u32>,
-    /// Where it may become another in another block, for threads of the same number.
+    /// A location that may make the value differ between blocks, for threads with the same index.
     pub(super) by_block: Option<Span>,
-    /// Whether it depends on the number of the thread in its warp.
+    /// Whether it depends on the lane index.
     pub(super) by_lane: bool,
     /// Whether it depends on which thread is elected.
     pub(super) by_election: bool,
-    /// Whether it was read where the kernel writes, so that threads may read different values.
+    /// Whether it was read from memory that the kernel writes, so that threads may read different
+    /// values.
     pub(super) by_memory: bool,
 }
 
 impl Fact {
-    /// What differs.
+    /// Returns the fact of a value that differs.
     pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
         let (by_lane, by_election) = match what {
             Difference::Elected => (false, true),
@@ -59,17 +61,18 @@ impl Fact {
         }
     }
 
-    /// The same for all threads of a block, and another in another block.
+    /// Returns the fact of a value that is the same in all threads of a block, but not in other
+    /// blocks.
     fn of_block(span: Span) -> Self {
         Self::default().in_blocks(span)
     }
 
-    /// It may be another in another block, too.
+    /// Adds that the value may differ between blocks.
     pub(super) fn in_blocks(self, span: Span) -> Self {
         Self { by_block: Some(span), ..self }
     }
 
-    /// The number of the thread, divided by `unit`.
+    /// Returns the fact of the thread index, divided by `unit`.
     fn number(unit: u32, what: Difference, span: Span) -> Self {
         let level = level_of(unit);
         let cause = (level != Level::Warpgroup).then_some((what, span));
@@ -77,7 +80,7 @@ impl Fact {
         Self { level, cause, unit: Some(unit), by_lane, ..Self::default() }
     }
 
-    /// What follows from both.
+    /// Returns the fact of a value that depends on both.
     pub(super) fn and(self, other: Self) -> Self {
         let worse = if other.level > self.level { other } else { self };
         Self {
@@ -90,12 +93,12 @@ impl Fact {
         }
     }
 
-    /// It is the number of the thread, divided by this, if that is known.
+    /// Sets the unit of which the value counts the threads, if that is known.
     pub(super) fn counting(self, unit: Option<u32>) -> Self {
         Self { unit, ..self }
     }
 
-    /// What holds whichever of the two it is.
+    /// Returns the fact of a value that is one of the two.
     fn or(self, other: Self) -> Self {
         Self { unit: self.unit.filter(|_| self.unit == other.unit), ..self.and(other) }
     }
@@ -105,7 +108,7 @@ impl Fact {
     }
 }
 
-/// Among which threads numbers of so many threads each are the same.
+/// Returns the threads among which a number that changes every `threads` threads is the same.
 fn level_of(threads: u32) -> Level {
     if threads.is_multiple_of(WARPGROUP_THREADS) {
         Level::Warpgroup
@@ -116,11 +119,11 @@ fn level_of(threads: u32) -> Level {
     }
 }
 
-/// What is known of variables at a point of the kernel.
+/// The facts about variables at a point of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     values: QuickMap<LocalId, Fact>,
-    /// Threads of a block along x, y and z.
+    /// The threads of a block along x, y and z.
     threads: [u32; 3],
 }
 
@@ -129,14 +132,14 @@ impl Facts {
         Self { values: QuickMap::default(), threads }
     }
 
-    /// The local has this value, if it is assigned as a whole; else it may have it in a part.
+    /// Sets the fact of a local. If only a part is assigned, the old fact may hold as well.
     pub(super) fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
         let known = self.values.get(&local).filter(|_| !is_whole);
         let fact = known.map_or(fact, |known| known.or(fact));
         self.values.insert(local, fact);
     }
 
-    /// Two paths meet; whether that makes a difference to this one.
+    /// Joins the facts of two paths. Returns whether that changes these facts.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut is_news = false;
         for (&local, &fact) in &other.values {
@@ -161,16 +164,16 @@ impl Facts {
         Fact::all(exprs.iter().map(|expr| self.of(expr)))
     }
 
-    /// Among which threads the value of `expr` is the same.
+    /// Returns the fact of the value of `expr`.
     pub(super) fn of(&self, expr: &Expr) -> Fact {
         match &expr.kind {
             ExprKind::Local(local) => self.values.get(local).copied().unwrap_or_default(),
             ExprKind::Special(special) => self.special(*special, expr.span),
-            // The elements of these are those of each thread.
+            // The elements of these belong to each thread.
             ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(_)) => {
                 Fact::differs(Level::Thread, Difference::Elements, expr.span).in_blocks(expr.span)
             }
-            // A byte does not hold the number of a thread.
+            // A byte does not hold every thread index.
             ExprKind::Cast(a) if expr.ty.as_scalar().is_some_and(|scalar| scalar.bytes() < 2) => {
                 Fact { unit: None, ..self.of(a) }
             }
@@ -214,8 +217,8 @@ impl Facts {
         }
     }
 
-    /// A coordinate of the thread. Where the axes up to this one make whole warpgroups, or are all
-    /// that there is, it counts threads in steps.
+    /// Returns the fact of a thread coordinate. It counts threads in steps if the axes up to this
+    /// one make whole warpgroups, or if there are no others.
     fn thread(&self, axis: Axis, span: Span) -> Fact {
         let [x, y, z] = self.threads;
         let (unit, extent, others) = match axis {
@@ -242,7 +245,7 @@ impl Facts {
             (_, _, Some(unit), Some(by)) => in_steps(turned(op), unit, by),
             _ => None,
         };
-        // A quotient counts in larger steps; of a comparison it matters where its border is.
+        // A quotient counts in larger steps. A comparison changes at its border.
         match of_number {
             Some(Steps::Count(unit)) => Fact { unit: Some(unit), ..limited(both, level_of(unit)) },
             Some(Steps::Border(threads)) => limited(both, level_of(threads)),
@@ -250,7 +253,7 @@ impl Facts {
         }
     }
 
-    /// What the lanes of a warp make of the `value` of each.
+    /// Returns the fact of an operation on the operands of a warp's lanes.
     pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
         let given = Fact { unit: None, ..self.of(value) };
         let of_warp =
@@ -266,11 +269,11 @@ impl Facts {
     }
 }
 
-/// What an operation with a constant makes of a thread's number.
+/// The effect of an operation with a constant on a thread index.
 enum Steps {
-    /// A number in steps of so many threads.
+    /// A number that counts in steps of this many threads.
     Count(u32),
-    /// Another value from this number of threads on.
+    /// A value that changes at this thread index.
     Border(u32),
 }
 
@@ -294,7 +297,8 @@ fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
     }
 }
 
-/// The comparison with its sides exchanged; of other operators one that tells nothing.
+/// Returns the comparison with its sides exchanged. Other operators become `Eq`, from which nothing
+/// follows.
 fn turned(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,
@@ -316,7 +320,7 @@ fn turned(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// The fact with a level that is known to be no worse than this.
+/// Returns the fact with a level that is known to be no worse than this.
 fn limited(fact: Fact, level: Level) -> Fact {
     let level = fact.level.min(level);
     let by_lane = fact.by_lane && level == Level::Thread;

@@ -1,11 +1,11 @@
-//! What all threads of a warpgroup do together: no condition may part them there, and what they are
-//! given is the same for all.
+//! Operations of a whole warp or warpgroup: all of its threads must reach them, with the same
+//! arguments.
 //!
-//! Follows through the kernel among which threads values are the same, and which conditions lead to
-//! a statement. A value that is assigned where threads have parted differs afterwards. Threads that
-//! part in a branch or a loop meet behind it; those that leave it for elsewhere meet where that is.
-//! Memory is taken to be the same for all who read the same place: values that differ because they
-//! are read before all have written are races, which the simulator finds.
+//! The walk tracks among which threads values are the same, and which conditions lead to a
+//! statement. A value that is assigned after threads have diverged differs afterwards. Threads that
+//! diverge in a branch or loop reconverge after it; those that jump elsewhere reconverge there. Not
+//! checked: memory is assumed to be the same for all threads that read one location. Values that
+//! differ because they are read before all are written are races, which the simulator finds.
 
 mod facts;
 
@@ -20,7 +20,8 @@ use crate::ir::{
 use crate::quick::{QuickMap, QuickSet};
 use facts::{Fact, Facts, Level};
 
-/// Reports what parts the threads of a warpgroup before they do something together.
+/// Reports operations of a warp or warpgroup whose threads have diverged, or whose arguments
+/// differ.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= together(kernel, &stmt.kind).is_some());
@@ -30,21 +31,21 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     Walk { sink: Some(sink), ..Walk::new(kernel) }.block(&kernel.body);
 }
 
-/// How threads come to the statements that those of a warp, or of the grid, execute together.
+/// How threads reach the operations of a whole warp, and the barriers of the grid.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    /// The operations of a warp that some of its threads may not come to, or come to elsewhere.
+    /// Warp operations that some threads of the warp may not reach, or reach at another point.
     parted: QuickSet<StmtId>,
-    /// Whether some threads of a warp may wait where others do not come.
+    /// Whether some threads of a warp may wait where others do not arrive.
     waits_apart: bool,
-    /// Where the number of the elected thread makes a difference, or may.
+    /// A location where the lane index of the elected thread makes a difference, or may.
     numbered: Option<Span>,
-    /// The meetings of the grid that blocks may come to differently, and what makes them.
+    /// The `sync_grid`s that some blocks may not reach, and the conditions for that.
     by_block: QuickMap<StmtId, Span>,
 }
 
 impl Reach {
-    /// Follows which threads come where.
+    /// Computes which threads reach which statements.
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut is_needed = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -58,24 +59,23 @@ impl Reach {
         walk.reach.unwrap_or_default()
     }
 
-    /// Whether all threads of a warp come to a statement at once: together, and none of them waits
-    /// elsewhere.
+    /// Whether all threads of a warp reach a statement together, and none of them waits elsewhere.
     pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
         !self.waits_apart && !self.parted.contains(&stmt)
     }
 
-    /// Where the number of the elected thread makes a difference, or may.
+    /// Returns a location where the lane index of the elected thread makes a difference, or may.
     pub(super) fn numbered(&self) -> Option<Span> {
         self.numbered
     }
 
-    /// The condition that may bring a block to a meeting of the grid, and not others.
+    /// Returns the condition that may bring one block to a `sync_grid` and not others.
     pub(super) fn by_block(&self, stmt: StmtId) -> Option<Span> {
         self.by_block.get(&stmt).copied()
     }
 }
 
-/// A statement that threads execute together: its word, and how many they are.
+/// Returns the name of an operation that threads execute together, and which threads these are.
 fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
     Some(match kind {
         StmtKind::Mma(_) => ("mma", Level::Warpgroup),
@@ -121,7 +121,7 @@ fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
         | StmtKind::BulkWaitGroup { .. }
         | StmtKind::Pack { .. }
         | StmtKind::CheckMatrix(_)
-        // Each thread stores what it holds.
+        // Each thread stores its own elements.
         | StmtKind::StoreMatrix(_)
         | StmtKind::Fence(_)
         | StmtKind::Sync(_)
@@ -138,7 +138,7 @@ fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
     })
 }
 
-/// Whether threads may wait at a statement for what others do.
+/// Whether threads may wait at a statement for other threads.
 fn waits(kind: &StmtKind) -> bool {
     if let StmtKind::Barrier { op, .. } = kind {
         return matches!(
@@ -166,7 +166,7 @@ fn waits(kind: &StmtKind) -> bool {
         )
 }
 
-/// Whether the threads of a warp do it together, though it is no `sync_warp`.
+/// Whether the threads of a warp execute a statement together, other than `sync_warp`.
 pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
     matches!(
         kind,
@@ -180,42 +180,42 @@ pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
     )
 }
 
-/// Where threads go that leave what they are in.
+/// The target of a jump out of a loop or block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
-    /// Behind the loop or the block.
+    /// The end of the loop or block.
     Behind(Label),
-    /// To the loop's next turn.
+    /// The next iteration of the loop.
     Next(Label),
-    /// To the end of the kernel.
+    /// The end of the kernel.
     End,
 }
 
-/// Those who have left.
+/// Threads that have jumped to a target.
 struct Left {
-    /// Which threads they may be.
+    /// The threads that may have jumped.
     who: Fact,
-    /// What is known of variables where they have left.
+    /// The facts about variables at the jumps.
     facts: Facts,
 }
 
 struct Walk<'s> {
     kernel: &'s Kernel,
     facts: Facts,
-    /// Which threads come to this point, as far as conditions around it say.
+    /// The threads that reach this point, as far as the conditions around it tell.
     control: Fact,
-    /// The threads that have left what is around this point.
+    /// The threads that have jumped out of the statements around this point.
     left: QuickMap<Target, Left>,
-    /// The places of which something was said.
+    /// The locations that were reported.
     said: QuickSet<(usize, usize)>,
-    /// Takes how threads come to statements, where that is asked for.
+    /// Receives how threads reach statements, if that is needed.
     reach: Option<Reach>,
-    /// Takes the errors, when everything is known.
+    /// Receives the errors, once the facts are complete.
     sink: Option<&'s mut Sink>,
 }
 
 impl<'s> Walk<'s> {
-    /// At the kernel's beginning, without anybody to tell.
+    /// Starts a walk at the beginning of the kernel that reports nothing.
     fn new(kernel: &'s Kernel) -> Self {
         let facts = Facts::new(kernel.launch.threads);
         let (left, said) = (QuickMap::default(), QuickSet::default());
@@ -224,7 +224,7 @@ impl<'s> Walk<'s> {
 }
 
 impl Walk<'_> {
-    /// Which threads are here.
+    /// Returns the threads that are at this point.
     fn here(&self) -> Fact {
         self.left.values().fold(self.control, |here, left| here.and(left.who))
     }
@@ -235,7 +235,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Runs `f` where only those threads come for whom `condition` decides so.
+    /// Runs `f` for the threads that `condition` selects.
     fn under(&mut self, condition: Fact, f: impl FnOnce(&mut Self)) {
         let around = self.control;
         self.control = around.and(condition);
@@ -255,22 +255,23 @@ impl Walk<'_> {
         }
     }
 
-    /// Those who have left come here.
+    /// Lets the threads that have jumped to a target arrive there.
     fn arrive(&mut self, target: Target) {
         if let Some(left) = self.left.remove(&target) {
             self.facts.join(&left.facts);
         }
     }
 
-    /// A local has a value that was computed here. Those that are not here keep what they had.
+    /// Assigns a value that was computed here to a local. Threads that are not here keep the old
+    /// value.
     fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
         let here = self.here();
-        // Where all threads come, the value is the thread's own number still.
+        // If all threads get here, the value still counts threads.
         let unit = fact.unit.filter(|_| here.level <= fact.level);
         self.facts.set(local, fact.and(here).counting(unit), is_whole);
     }
 
-    /// Blocks of which each thread takes one.
+    /// Walks blocks of which each thread takes one.
     fn choose<'b>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'b Block>) {
         let before = self.facts.clone();
         let mut after: Option<Facts> = None;
@@ -309,7 +310,7 @@ impl Walk<'_> {
                 walk.block(header);
                 let condition = walk.facts.of(condition);
                 walk.under(condition, |walk| {
-                    // Whoever does not come here has left the loop.
+                    // Threads that do not get here have left the loop.
                     walk.leave(Target::Behind(*label));
                     walk.block(body);
                 });
@@ -322,7 +323,7 @@ impl Walk<'_> {
             StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::Behind(*label)),
             StmtKind::Continue(label) => self.leave(Target::Next(*label)),
             StmtKind::Return => self.leave(Target::End),
-            // The whole grid ends.
+            // These end the whole grid.
             StmtKind::Trap | StmtKind::Assert { .. } => {}
             StmtKind::TileGet { dest, tile, at } => {
                 let place = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
@@ -333,7 +334,7 @@ impl Walk<'_> {
             }
             StmtKind::GlobalGet { dest, global, index } => {
                 let read = self.facts.of_all(&[index]);
-                // What the kernel itself writes may have changed between the reads of two blocks.
+                // Memory that the kernel writes may change between the reads of two blocks.
                 let is_written = self.kernel.param(*global).written;
                 let mut read = if is_written { read.in_blocks(span) } else { read };
                 read.by_memory |= is_written;
@@ -389,7 +390,8 @@ impl Walk<'_> {
         }
     }
 
-    /// What an operation on an mbarrier gives: to each thread when it asks.
+    /// Assigns the result of an operation on an mbarrier. It depends on when each thread executes
+    /// it.
     fn barrier(&mut self, op: &BarrierOp, span: Span) {
         let when = Fact::differs(Level::Thread, Difference::Asked, span).in_blocks(span);
         match op {
@@ -409,8 +411,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A loop, of which `turn` is a turn: those who have left it do not come back. Nothing is
-    /// reported before all that is known of its variables has come around.
+    /// Walks a loop, of which `turn` walks an iteration. Threads that have left the loop do not
+    /// come back. Nothing is reported before the facts about its variables are complete.
     fn repeat(&mut self, label: Label, mut turn: impl FnMut(&mut Self)) {
         let (next, behind) = (Target::Next(label), Target::Behind(label));
         let sink = self.sink.take();
@@ -440,7 +442,7 @@ impl Walk<'_> {
         self.arrive(behind);
     }
 
-    /// A loop that counts: threads whose bounds differ take different numbers of turns.
+    /// Walks a counted loop. Threads whose bounds differ take different numbers of iterations.
     fn count(&mut self, inner: &For) {
         let bounds = self.facts.of_all(&[&inner.start, &inner.end, &inner.step]);
         self.repeat(inner.label, |walk| {
@@ -451,7 +453,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Notes whether all threads of a warp, or of the grid, come to a statement alike.
+    /// Records whether all threads of a warp, or of the grid, reach a statement alike.
     fn note_reach(&mut self, stmt: &Stmt) {
         if self.reach.is_none() {
             return;
@@ -472,8 +474,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reports a statement that threads of a warpgroup execute together, if they may have parted,
-    /// or if what it is given differs.
+    /// Reports an operation of a warp or warpgroup if its threads may have diverged, or if its
+    /// arguments differ.
     fn judge(&mut self, stmt: &Stmt) {
         let Some((word, needed)) = together(self.kernel, &stmt.kind) else { return };
         let here = self.here();
@@ -484,7 +486,7 @@ impl Walk<'_> {
         let cause = if parted { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
         let place = cause.map_or(stmt.origin.span, |(_, span)| span).start();
         let Some(sink) = &mut self.sink else { return };
-        // What parts threads is said once, whatever they were to do together.
+        // A cause is reported once, whatever operations it affects.
         if !parted && differs.is_none() || !self.said.insert((place.line, place.column)) {
             return;
         }

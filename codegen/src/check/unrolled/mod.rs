@@ -1,10 +1,11 @@
-//! Indices once loops are unrolled: those of registers must be known then, and those that are known
-//! are within what they pick from.
+//! Indices after unrolling: those of registers must be known, and those that are known must be in
+//! bounds.
 //!
-//! Follows what variables hold through the kernel, as control goes, turn by turn where a loop is
-//! unrolled. Where it is not known which way a thread takes, a variable has a value afterwards only
-//! if it has the same one on each way. The turns of other loops are one, before which nothing is
-//! known of what they assign.
+//! The walk follows the values of variables along the control flow, iteration by iteration where a
+//! loop is unrolled. If it is not known which branch a thread takes, a variable has a value
+//! afterwards only if the value is the same on all paths. Other loops are walked for one iteration,
+//! before which the variables that they assign are forgotten. Not checked: the bounds of indices
+//! that are known at run time only.
 
 mod values;
 
@@ -20,7 +21,7 @@ use crate::ir::{
 use crate::quick::{QuickMap, QuickSet};
 use values::Value;
 
-/// Judges the indices of a kernel whose loops are small enough to be unrolled.
+/// Checks the indices of a kernel whose loops are small enough to be unrolled.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = kernel.locals.iter().any(|local| is_in_registers(&local.ty));
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -32,22 +33,22 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// Registers have no addresses: which one is meant must be known.
+/// Whether a type is held in registers. These have no addresses, so an index must be known.
 fn is_in_registers(ty: &Type) -> bool {
     matches!(ty, Type::Accumulator(_) | Type::Rows(_))
 }
 
-/// A place in the source, as its first and last lines and columns.
+/// A location in the source, as its first and last lines and columns.
 type Place = [(usize, usize); 2];
 
 struct Walk<'k, 's> {
     kernel: &'k Kernel,
     sink: &'s mut Sink,
-    /// What is known where a label is left to, and where its loop goes on.
+    /// The states at the jumps that leave each label, and at those that continue its loop.
     exits: QuickMap<Label, Exits>,
-    /// The turns of the unrolled loops around this point, outermost first.
+    /// The iterations of the unrolled loops around this point, outermost first.
     turns: Vec<(LocalId, i128)>,
-    /// The indices that something was said of: the first turn is enough.
+    /// The indices that were reported. The first iteration is enough.
     reported: QuickSet<Place>,
 }
 
@@ -58,7 +59,7 @@ struct Exits {
 }
 
 impl Walk<'_, '_> {
-    /// What is known after `block`; none if control does not get there.
+    /// Returns the state after `block`, or `None` if control does not get there.
     fn block(&mut self, block: &Block, before: Option<State>) -> Option<State> {
         block.stmts.iter().fold(before, |state, stmt| self.stmt(stmt, state?))
     }
@@ -68,8 +69,8 @@ impl Walk<'_, '_> {
             self.judge(stmt, &state);
         }
         match stmt.flow() {
-            // What other statements give is known at run time, and nothing is known of it before
-            // either.
+            // Other statements set values that are known at run time only, and that have no entry
+            // before either.
             Flow::On => {
                 if let StmtKind::Assign { local, index, value } = &stmt.kind {
                     state.assign(*local, index, value);
@@ -120,7 +121,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A loop whose turns nobody has counted.
+    /// Walks a loop with an unknown number of iterations.
     fn repeat(&mut self, stmt: &Stmt, inner: Loop<'_>, before: State) -> Option<State> {
         let mut state = before;
         inner.blocks().for_each(|block| state.forget(block));
@@ -133,7 +134,7 @@ impl Walk<'_, '_> {
         if let Until::Fails(header, _) = inner.until {
             turn = self.block(header, turn);
             if let Some(state) = &turn {
-                // The condition reads what the header computes.
+                // The condition reads values that the header computes.
                 self.judge(stmt, state);
             }
             ended.clone_from(&turn);
@@ -143,7 +144,7 @@ impl Walk<'_, '_> {
         State::join(ended, leave)
     }
 
-    /// A loop that is unrolled, with the values of its variable.
+    /// Walks a loop that is unrolled, with the values of its variable.
     fn unrolled(&mut self, inner: &For, turns: impl Iterator<Item = i128>, before: State) -> Option<State> {
         self.exits.insert(inner.label, Exits::default());
         let mut state = Some(before);
@@ -163,7 +164,7 @@ impl Walk<'_, '_> {
         State::join(state, leave)
     }
 
-    /// Judges what `stmt` picks by an index.
+    /// Checks the indices in `stmt`.
     fn judge(&mut self, stmt: &Stmt, state: &State) {
         for operand in visit::operands(&stmt.kind) {
             visit::within(operand, &mut |node| {
@@ -203,7 +204,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Judges where a part of a tile begins.
+    /// Checks where a part of a tile begins.
     fn part(&mut self, part: Option<warp::Part<'_>>, state: &State) {
         let Some(part) = part else { return };
         for (dimension, at) in part.at.iter().enumerate() {
@@ -213,7 +214,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Judges columns of an accumulator, the first and their number.
+    /// Checks columns of an accumulator: the first one, and their number.
     fn columns(&mut self, accumulator: LocalId, (first, count): (&Expr, u32), span: Span, state: &State) {
         let Type::Accumulator(sum) = self.kernel.local(accumulator).ty else { return };
         if first.as_int().is_some() {
@@ -227,7 +228,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Judges an index into a thing of this type. Constants were judged where they stand.
+    /// Checks an index into a value of this type. Constants were checked with their expressions.
     fn index(&mut self, of: &Type, index: &Expr, state: &State) {
         if is_in_registers(of) && state.of(index).as_int().is_none() {
             self.unknown(index, RegisterIndex::Element);
@@ -246,8 +247,8 @@ impl Walk<'_, '_> {
         self.sink.error(Mma::Unknown(what), index.span);
     }
 
-    /// Lets `judge` report what it finds wrong, with the turns in which it is so, if nothing was
-    /// said of this place yet.
+    /// Lets `judge` report a mistake, with the current iterations, if nothing was reported at this
+    /// location.
     fn report(&mut self, span: Span, judge: impl FnOnce(&[Turn], &mut Sink) -> bool) {
         let place = [span.start(), span.end()].map(|place| (place.line, place.column));
         if self.reported.contains(&place) {
@@ -264,7 +265,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The values that the variable of a loop takes, if it is unrolled.
+/// Returns the values that the variable of a loop takes, if the loop is unrolled.
 fn turns(inner: &For) -> Option<impl Iterator<Item = i128> + use<>> {
     let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
     let turns = limits::unrolled_turns(inner).filter(|_| inner.unroll)?;

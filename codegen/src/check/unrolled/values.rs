@@ -1,15 +1,15 @@
-//! What variables hold, as far as it is known when the kernel is compiled.
+//! The values of variables, as far as they are known at compile time.
 
 use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 use crate::quick::QuickMap;
 
-/// What is known of a value.
+/// A value, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::check) enum Value {
     Unknown,
     Scalar(Const),
-    /// Those of a register array.
+    /// The elements of a register array.
     Elements(Vec<Value>),
 }
 
@@ -34,7 +34,7 @@ impl Value {
         if let Self::Scalar(Const::Bool(value)) = self { Some(*value) } else { None }
     }
 
-    /// What both are.
+    /// Returns the value that both have in common, element by element for arrays.
     fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Elements(one), Self::Elements(other)) if one.len() == other.len() => {
@@ -45,7 +45,7 @@ impl Value {
         }
     }
 
-    /// The place of an element, by indices from the outermost array on.
+    /// Returns an element of an array, by indices from the outermost array on.
     fn place(&mut self, indices: &[Option<usize>]) -> Option<&mut Self> {
         let [index, rest @ ..] = indices else { return Some(self) };
         let Self::Elements(elements) = self else { return None };
@@ -53,16 +53,16 @@ impl Value {
     }
 }
 
-/// What variables hold at a point of the kernel. One that was given nothing yet is not there.
+/// The values of variables at a point of the kernel. A variable without a value yet has no entry.
 #[derive(Clone, Debug, Default)]
 pub(in crate::check) struct State {
     values: QuickMap<LocalId, Value>,
-    /// The warpgroup that is followed, if it is one alone.
+    /// The warpgroup that is followed, if it is a single one.
     warpgroup: Option<u64>,
 }
 
 impl State {
-    /// At the beginning of the kernel, for this warpgroup.
+    /// Creates the state at the beginning of the kernel, for this warpgroup.
     pub(in crate::check) fn of_warpgroup(number: u64) -> Self {
         Self { warpgroup: Some(number), ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl State {
         self.values.insert(local, value);
     }
 
-    /// `local[indices]… = value`.
+    /// Executes `local[indices]… = value`.
     pub(in crate::check) fn assign(&mut self, local: LocalId, indices: &[Expr], value: &Expr) {
         let value = self.of(value);
         let position = |index| self.of(index).as_int().and_then(|index| usize::try_from(index).ok());
@@ -79,12 +79,12 @@ impl State {
         let whole = self.values.entry(local).or_insert(Value::Unknown);
         match whole.place(&indices) {
             Some(place) => *place = value,
-            // One of them, and nobody knows which.
+            // Some element has changed, and it is not known which.
             None => *whole = Value::Unknown,
         }
     }
 
-    /// Knows no more what `block` assigns.
+    /// Forgets the variables that `block` assigns.
     pub(in crate::check) fn forget(&mut self, block: &Block) {
         visit::for_each_stmt(block, &mut |stmt| {
             if let StmtKind::Assign { local, .. } = &stmt.kind {
@@ -95,21 +95,21 @@ impl State {
         });
     }
 
-    /// What is known where two paths meet; none of a path that does not get there.
+    /// Joins the states of two paths. `None` is a path that does not get there.
     pub(in crate::check) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (mut one, other) = match (one, other) {
             (Some(one), Some(other)) => (one, other),
             (only, None) | (None, only) => return only,
         };
         for (local, value) in other.values {
-            // What only one path gives a value is not read where the paths have met.
+            // A variable that only one path assigns is not read after the paths have joined.
             let joined = one.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
             one.values.insert(local, joined);
         }
         Some(one)
     }
 
-    /// What is known of an element of `array`, if that is known by its elements.
+    /// Returns an element of `array`, if the elements are known individually.
     fn element(&self, array: &Expr, index: usize) -> Option<Value> {
         let whole;
         let array = if let ExprKind::Local(local) = array.kind {
@@ -122,7 +122,7 @@ impl State {
         elements.get(index).cloned()
     }
 
-    /// What is known of the value of `expr`.
+    /// Returns the value of `expr`, as far as it is known.
     pub(in crate::check) fn of(&self, expr: &Expr) -> Value {
         let scalar = |expr: &Expr| expr.ty.as_scalar().unwrap_or(Scalar::I32);
         let all = |operands: &[Expr]| -> Option<Vec<Const>> {
@@ -151,7 +151,7 @@ impl State {
             }
             ExprKind::Array(elements) => Value::Elements(elements.iter().map(|e| self.of(e)).collect()),
             ExprKind::Repeat(element) => {
-                // Too long an array is refused elsewhere.
+                // An array that is too long is rejected elsewhere.
                 let is_small = expr.ty.scalars() <= REGISTER_ARRAY_ELEMENTS;
                 let len = expr.ty.elements().filter(|_| is_small).map(|(_, len)| len as usize);
                 len.map_or(Value::Unknown, |len| Value::Elements(vec![self.of(element); len]))

@@ -7,36 +7,37 @@ use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::diag::wording::{are, arguments, counted, given};
 
-/// More, fewer or other arguments than are wanted.
+/// A mistake in the number of arguments, or in the arguments themselves.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
-    /// Of a word, which is called as `usage` shows; `note` ends that sentence.
+    /// The wrong number of arguments to a word of the language. `usage` shows a correct call, and
+    /// `note` completes that sentence.
     Count { word: Word, wanted: usize, found: usize, usage: String, note: &'static str },
-    /// Of a device function.
+    /// The wrong number of arguments to a device function.
     Device { function: String, wanted: usize, found: usize },
-    /// Const generics of a device function.
+    /// The wrong number of const generics of a device function.
     DeviceGenerics { function: String, wanted: usize, found: usize },
-    /// Generic arguments of a type.
+    /// The wrong number of generic arguments of a type.
     TypeGenerics { word: Word, wanted: RangeInclusive<usize>, found: usize, usage: String },
-    /// Coordinates or offsets for so many dimensions.
+    /// The wrong number of coordinates or offsets for the dimensions.
     Dimensions { numbers: Numbers, wanted: usize, found: usize },
-    /// A wait that does not say for how many groups.
+    /// A wait without the number of groups that may be pending.
     NoGroups { word: Word },
-    /// `setmaxnreg_inc` without a number.
+    /// `setmaxnreg_inc` without a number of registers.
     NoRegisters { word: Word },
     /// `columns` or `band` without a number.
     NoCount { word: Word, of: Counted },
-    /// `pack` without a type.
+    /// `pack` without an element type.
     NoPackedElement,
-    /// `t_if` without a constant.
+    /// `t_if` without a constant condition.
     NoCondition,
-    /// A word about a dimension that does not say which.
+    /// A word about one dimension, without the dimension.
     NoDimension { word: Word },
-    /// `get_vec` without a number; a vector has at most so many elements.
+    /// `get_vec` without a number of elements. A vector has at most `most`.
     NoLanes { word: Word, most: u32 },
 }
 
-/// What an array of numbers is.
+/// The meaning of an array of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers {
     Coordinates,
@@ -44,11 +45,11 @@ pub(crate) enum Numbers {
     Offsets,
 }
 
-/// What a number between angle brackets counts.
+/// The meaning of a number between angle brackets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counted {
     Columns,
-    /// Of a tile.
+    /// Columns of a tile.
     TileColumns,
     Rows,
 }
@@ -131,7 +132,7 @@ impl Argument {
 }
 
 impl Numbers {
-    /// One of them.
+    /// Returns the noun for one of the numbers.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Coordinates => "coordinate",

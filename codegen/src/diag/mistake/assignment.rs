@@ -1,27 +1,27 @@
-//! Assignments to what cannot be changed.
+//! Assignments to values that cannot be modified.
 
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
 use crate::ir::Type;
 
-/// A change of what cannot be changed.
+/// An attempt to modify something that cannot be modified.
 #[derive(Clone, Debug)]
 pub(crate) enum Assignment {
-    /// Of a constant of the module.
+    /// To a constant of the module.
     Constant(String),
-    /// Of what is no place.
+    /// To an expression that is not a place.
     NoPlace,
-    /// Of what is no variable, to a value of several parts.
+    /// Of a value with several parts, to an expression that is not a variable.
     NoVariable,
-    /// Of a part of a variable that has none in registers.
+    /// To a part of a variable whose parts are not in registers.
     Part { name: String, ty: PartialType },
-    /// Of a variable without `mut`.
+    /// To a variable without `mut`.
     Immutable(String),
-    /// Of a variable with `mut` that no register holds.
+    /// To a variable with `mut` that is a handle, and in no register.
     MutableHandle(PartialType),
-    /// Of a state that is in no variable.
+    /// To a state that is a temporary.
     Temporary,
-    /// Of an accumulator that is in no variable.
+    /// To an accumulator that is a temporary.
     TemporaryAccumulator,
 }
 

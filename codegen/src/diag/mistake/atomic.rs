@@ -1,4 +1,4 @@
-//! Accesses with an order and a scope.
+//! Accesses with a memory order and a scope.
 
 use super::Word;
 use crate::diag::Code;
@@ -6,18 +6,18 @@ use crate::diag::text::Text;
 use crate::diag::wording::listed;
 use crate::ir::{MemoryScope, Order, Scalar, order_name, scope_name};
 
-/// A strong access that there is not.
+/// A strong access that does not exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Atomic {
-    /// It is not for these elements; it is for those.
+    /// Elements that the access does not support. It supports `takes`.
     Element { word: Word, element: Scalar, takes: Vec<Scalar> },
-    /// An order that it cannot have; it can have those.
+    /// A memory order that the access does not support. It supports `takes`.
     Order { word: Word, found: Order, takes: &'static [Order] },
-    /// A scope beyond those who see shared memory.
+    /// A scope that includes threads without access to the shared memory.
     SharedScope { word: Word, found: MemoryScope },
 }
 
-/// What to write where an access is not for elements of a type.
+/// Returns what to write instead of an access to elements of an unsupported type.
 fn instead(word: &Word, element: Scalar) -> &'static str {
     if word == "add_vec" {
         return "add each element with `fetch_add`";

@@ -1,38 +1,38 @@
-//! Attributes, and where they stand.
+//! Attributes and their positions.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::diag::wording::given;
 use crate::ir::Span;
 
-/// A mistake in an attribute, or in its place.
+/// A mistake in an attribute, or in its position.
 #[derive(Clone, Debug)]
 pub(crate) enum Attribute {
-    /// The attribute of a kernel is none; syn says why.
+    /// A kernel's attribute that does not parse, with syn's message.
     Malformed(String),
-    /// Nor is its list of instances.
+    /// A list of instances that does not parse, with syn's message.
     MalformedInstances(String),
-    /// An option is given twice.
+    /// An option that occurs twice.
     Twice { option: String, first: Span },
-    /// `checked` and `unchecked`, the other of which is given here.
+    /// Both `checked` and `unchecked`. The span is that of the other option.
     BothChecks { other: Span },
-    /// There is no such option.
+    /// An unknown option.
     UnknownOption(String),
-    /// `protocol = ` this, which is not `trusted`.
+    /// `protocol = ` with this value instead of `trusted`.
     Protocol(String),
-    /// An exception from the protocol's rules for which no reason is given.
+    /// An exemption from the protocol's rules without a reason.
     TrustedWithoutReason(Trusted),
-    /// The attribute of a module is none; syn says why.
+    /// A module's attribute that does not parse, with syn's message.
     MalformedModule(String),
     /// An option that modules do not have.
     UnknownModuleOption(String),
     /// `only` without `from`.
     OnlyWithoutFrom,
-    /// No `threads`.
+    /// A kernel without `threads`.
     NoThreads,
     /// `nonportable_cluster` without a cluster.
     NonportableAlone,
-    /// `option = [..]` with so many extents.
+    /// `option = [..]` with a wrong number of extents.
     Dimensions { option: &'static str, found: usize },
     /// `#[tma_device]` outside of a `#[tma_module]`.
     LoneDevice,
@@ -42,14 +42,14 @@ pub(crate) enum Attribute {
     Method { kernel: String },
     /// `#[cfg(..)]` inside a kernel.
     ConditionInKernel,
-    /// `#[cfg(..)]` on or inside what a kernel uses.
+    /// `#[cfg(..)]` on or inside an item that a kernel uses.
     ConditionOnUsed,
 }
 
-/// What the protocol's rules are not to judge.
+/// The subject of an exemption from the protocol's rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trusted {
-    /// All of a kernel.
+    /// A whole kernel.
     Kernel,
     /// A statement.
     Statement,

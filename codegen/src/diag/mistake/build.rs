@@ -1,28 +1,28 @@
-//! What the build lacks: PTX, or instructions of the target.
+//! Requirements that the build does not meet: PTX, or instructions of the target.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::target::{Feature, Target};
 
-/// Something that the build of a kernel lacks.
+/// Something that the build lacks for a kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Build {
-    /// No build script compiles the kernels of the package.
+    /// The package has no build script that compiles its kernels.
     NoScript { kernel: String },
-    /// The build script made no PTX of a kernel in such a file.
+    /// The build script has compiled no PTX for a kernel in such a file.
     NotSeen { kernel: String, file: SourceFile },
-    /// The chip has no such instruction, which the word needs.
+    /// The target lacks an instruction that the word requires.
     Feature { target: Target, feature: Feature, word: &'static str },
 }
 
-/// The file of a kernel, as the build script sees it.
+/// The file of a kernel, from the build script's perspective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SourceFile {
-    /// In a file that the build script reads when it runs.
+    /// A file that the build script reads when it runs.
     Read(String),
-    /// In a file that it reads only if its folder is named.
+    /// A file that it reads only if its folder is named.
     NotRead(String),
-    /// In no file as it is here.
+    /// No file contains the kernel in this form.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Clusters and what other blocks share.
+//! Clusters, and memory shared between blocks.
 
 use super::Word;
 use crate::diag::Code;
@@ -9,38 +9,38 @@ use crate::limits::{cluster_blocks, tile_alignment};
 /// A mistake about clusters.
 #[derive(Clone, Debug)]
 pub(crate) enum Cluster {
-    /// A word about clusters in a kernel that has none.
+    /// A cluster operation in a kernel without clusters.
     None { word: Word },
-    /// A cluster of these extents, of which some devices take more than others.
+    /// A cluster with no blocks or too many. One that is `nonportable` may have more.
     Size { extents: [u32; 3], nonportable: bool },
-    /// A block that the cluster does not have.
+    /// A rank of a block that is not in the cluster.
     Rank { rank: i128, blocks: u64 },
-    /// A copy to another block that is the block itself.
+    /// A copy to another block whose destination is the block itself.
     OwnBlock,
-    /// A copy to another block of a cluster of one.
+    /// A copy to another block in a cluster of one.
     OneBlock,
-    /// A mask of no block, or of blocks that the cluster does not have.
+    /// A mask without blocks, or with blocks that are not in the cluster.
     Mask { mask: i128, blocks: u64 },
-    /// A sliced load in a cluster of unknown size.
+    /// A sliced load in a cluster whose size is only known at launch.
     SlicedAtLaunch,
-    /// Slices that are not the tile: what they are, and what they are loaded to.
+    /// Slices that do not make up the tile: the slices, the tile they form, and the destination.
     Sliced { slices: Slices, whole: TileType, found: TileType },
-    /// Slices that do not begin where tiles do.
+    /// Slices that do not start at the alignment of a tile.
     SliceStart { map: String, slice: TileType, along: usize },
 }
 
 /// The slices of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Slices {
-    /// The map.
+    /// Name of the tensor map.
     pub(crate) map: String,
-    /// Its tile, and where its type is.
+    /// The map's tile, and the location of its type.
     pub(crate) slice: TileType,
     pub(crate) ty: Span,
-    /// How many there are, along this dimension of the tile.
+    /// The number of slices, along this dimension of the tile.
     pub(crate) blocks: u32,
     pub(crate) along: usize,
-    /// The blocks that load one each, and where their number is.
+    /// The axis of the blocks that load one slice each, and the location of the cluster's size.
     pub(crate) axis: ClusterAxis,
     pub(crate) cluster: Span,
 }

@@ -8,46 +8,46 @@ use crate::diag::text::Text;
 use crate::ir::Scalar;
 use crate::limits::{BULK_BYTES, im2col_offset};
 
-/// A copy that the copy engine does not make.
+/// A copy that the copy engine does not support.
 #[derive(Clone, Debug)]
 pub(crate) enum Copy {
-    /// A bulk copy that begins or ends beside 16 bytes.
+    /// A bulk copy that does not start or end at a multiple of 16 bytes.
     BulkUnit { number: BulkNumber, at: Beside, element: Scalar },
-    /// A bulk copy past the end of shared memory, which has `len` elements.
+    /// A bulk copy beyond the end of shared memory, which has `len` elements.
     BulkRange { copied: i128, at: i128, len: u64 },
-    /// A coordinate that is taken for a negative one.
+    /// A coordinate so large that it would be interpreted as negative.
     Far { value: i128, dimension: usize },
-    /// A tile that begins where no coordinate is.
+    /// A tile whose start exceeds the range of coordinates.
     FarTile { index: i128, extent: u32, coordinate: i128 },
-    /// An innermost coordinate that is no multiple of so many bytes.
+    /// An innermost coordinate that is not a multiple of `start` bytes.
     Inner { at: Beside, element: Scalar, start: u32 },
     /// A store that starts before the tensor.
     BeforeTensor { value: i32, dimension: usize },
-    /// A block's place among tiles of so many dimensions.
+    /// The block's tile of a map whose tiles have `rank` dimensions.
     BlockTile { rank: usize },
-    /// An im2col offset that has no room in its bits.
+    /// An im2col offset that does not fit its bits.
     Im2colOffset { value: i128, rank: usize },
-    /// A reduction that there is not for these elements; it is for those.
+    /// A reduction that does not support these elements. It supports `takes`.
     Reduction { word: Word, element: Scalar, takes: Vec<Scalar> },
-    /// A hint where none is taken.
+    /// A hint for an operation that takes none.
     Hint { word: Word },
-    /// A hint where the descriptor itself is prefetched.
+    /// A hint for the prefetch of a descriptor.
     DescriptorHint,
     /// A second hint.
     SecondHint,
-    /// A fraction that no policy has.
+    /// A cache policy with an invalid fraction.
     CacheFraction(f64),
-    /// A copy of a map that is no parameter.
+    /// A copy of a tensor map that is not a parameter.
     CopiedMap,
-    /// The address of a tensor that begins beside 16 bytes.
+    /// A tensor whose address is not a multiple of 16 bytes.
     MapAddress { element: Scalar },
     /// A tensor without elements.
     MapExtent,
-    /// A row that a store goes beyond: no multiple of so many elements.
+    /// A row that is not a multiple of `unit` elements, so that stores write beyond its end.
     MapRow { element: Scalar, unit: u32 },
-    /// A stride that no tensor map has.
+    /// An invalid stride of a tensor map.
     MapStride,
-    /// A dimension that a map's field is not there for: they are below `end`.
+    /// A dimension without this field in a map. The valid ones are below `end`.
     MapDimension { word: Word, end: usize },
 }
 
@@ -55,20 +55,20 @@ pub(crate) enum Copy {
 #[derive(Clone, Debug)]
 pub(crate) enum BulkNumber {
     Count,
-    /// Where it begins in this slice.
+    /// Index into this slice at which it starts.
     Index {
         slice: String,
     },
-    /// Where it begins in shared memory.
+    /// Element of shared memory at which it starts.
     Shared,
 }
 
-/// A number beside the multiples that are wanted.
+/// A number that is not a required multiple.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Beside {
-    /// It is known, and no multiple of so many.
+    /// A known value, which is not a multiple of `unit`.
     Known { value: i128, unit: u32 },
-    /// What is known of it is that it is always so much more than a multiple.
+    /// An unknown value that is always `more` above a multiple of `multiple`.
     Always { more: u64, multiple: u32 },
 }
 

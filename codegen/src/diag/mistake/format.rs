@@ -8,34 +8,34 @@ use crate::diag::{Code, PartialType};
 /// A mistake in a format string or in a message.
 #[derive(Clone, Debug)]
 pub(crate) enum Format {
-    /// A `printf!` that is none; syn says why.
+    /// A `printf!` that does not parse, with syn's message.
     Printf(String),
-    /// An `assert!` that is none; syn says why.
+    /// An `assert!` that does not parse, with syn's message.
     Assert(String),
     /// `name = value` among the arguments.
     Named,
-    /// A format string that the GPU does not have.
+    /// A format string that the GPU cannot print.
     Unprintable(Unprintable),
-    /// A format that asks for more than these arguments.
+    /// A format string that refers to more arguments than there are.
     Missing { given: usize },
-    /// A value that is not printed.
+    /// A value of a type that cannot be printed.
     Value(PartialType),
-    /// The message of an `assert!` with arguments.
+    /// The message of an `assert!` that refers to arguments.
     Message,
 }
 
-/// Why a format string is not printed.
+/// The reason why a format string cannot be printed.
 #[derive(Clone, Debug)]
 pub(crate) enum Unprintable {
     /// `{` without `}`.
     NotClosed,
     /// `}` without `{`.
     NotOpened,
-    /// `{inside}` that is no argument's.
+    /// `{inside}` that refers to no argument.
     NoArgument { inside: String },
-    /// `{:spec}`.
+    /// An unknown `{:spec}`.
     Spec(String),
-    /// A `{:spec}` that is wider than this.
+    /// A `{:spec}` that is wider than `most`.
     TooWide { spec: String, most: u32 },
 }
 

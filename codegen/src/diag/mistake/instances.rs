@@ -10,29 +10,29 @@ use crate::limits::PRODUCT_INSTANCES;
 pub(crate) enum Instances {
     /// A generic kernel without instances.
     None { kernel: String },
-    /// Two instances have this name.
+    /// Two instances with the same name.
     SameName(String),
-    /// The kernel's module has a type of this name.
+    /// An instance with the name of a type in the kernel's module.
     ReservedName(String),
-    /// An instance has more or fewer arguments than the kernel has generics.
+    /// An instance with more or fewer arguments than the kernel has generics.
     ArgumentCount { instance: String, found: usize, wanted: usize },
-    /// A constant in the place of a type.
+    /// A constant as the argument of a type generic.
     NoType { generic: String },
-    /// So many instances up to here.
+    /// More instances than allowed. This many are made up to here.
     TooMany { made: usize },
-    /// A list for what is no generic of the kernel.
+    /// A list for a name that is not a generic of the kernel.
     UnknownGeneric { kernel: String, generic: String, known: Vec<String> },
-    /// Two lists for one generic.
+    /// Two lists for the same generic.
     TwoLists { generic: String },
-    /// No list for a generic.
+    /// A generic without a list.
     NoList { generic: String },
     /// A list without values.
     EmptyList { generics: Vec<String> },
-    /// A value of more or fewer arguments than its list has generics.
+    /// A value with more or fewer arguments than its list has generics.
     ValueCount { generics: Vec<String>, found: usize },
-    /// A value that gives no name.
+    /// A value from which no name can be derived.
     NamelessValue,
-    /// Two values of a list with one name.
+    /// Two values of a list with the same name.
     SameValue { generics: Vec<String>, name: String },
 }
 

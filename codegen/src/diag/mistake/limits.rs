@@ -1,4 +1,4 @@
-//! Numbers that the hardware or the compiler bounds.
+//! Numbers outside of limits that the hardware or the compiler imposes.
 
 use std::fmt;
 
@@ -8,52 +8,52 @@ use crate::diag::text::Text;
 use crate::ir::{Scalar, ShuffleOp, TileType};
 use crate::limits;
 
-/// A number out of its bounds.
+/// A number that is out of range.
 #[derive(Clone, Debug)]
 pub(crate) enum Limits {
-    /// The threads of a block.
+    /// Threads of a block.
     Threads([u32; 3]),
-    /// The registers of a thread.
+    /// Registers of a thread.
     Registers(u32),
-    /// The registers of a block with so many threads.
+    /// Registers of a block with this many threads.
     BlockRegisters { threads: u64, registers: u32 },
-    /// Blocks on a multiprocessor, of which `most` fit.
+    /// Blocks per multiprocessor, of which at most `most` fit.
     Blocks { blocks: u32, threads: u64, most: u64 },
-    /// The bytes of a kernel's parameters.
+    /// Bytes of a kernel's parameters.
     Parameters { bytes: u64 },
     /// An index.
     Index { value: i128, of: Indexed, len: u32, turns: Vec<Turn> },
-    /// A tile that is printed, of so many elements.
+    /// A printed tile with this many elements.
     PrintedTile { tile: TileType, elements: u64 },
     /// A count of an mbarrier.
     Barrier { count: BarrierCount, value: i128 },
-    /// The parity of a phase.
+    /// A parity of a phase.
     Parity(i128),
-    /// A named barrier.
+    /// Number of a named barrier.
     NamedBarrier(i128),
-    /// The threads that meet at one.
+    /// Number of threads that synchronise at a named barrier.
     NamedBarrierThreads(i128),
-    /// The operand of a shuffle.
+    /// Operand of a shuffle.
     Lane { op: ShuffleOp, value: i128 },
-    /// A reduction of warps of which the block's last has not all lanes.
+    /// A warp reduction in a block whose last warp is incomplete.
     PartialWarp { word: Word, scalar: Scalar, threads: u64 },
     /// A step of 0.
     Step,
-    /// A loop that is unrolled, whose bounds are not known.
+    /// An unrolled loop whose bounds are not known.
     UnrolledBounds,
-    /// A loop that is unrolled, with so many turns.
+    /// An unrolled loop with this many iterations.
     UnrolledTurns(i128),
-    /// A loop whose turns are too large when they are written out.
+    /// An unrolled loop whose body is too large to be repeated this often.
     UnrolledSize { turns: u64, body: u64 },
     /// A kernel that is too large.
     KernelSize { kernel: String, operations: u64 },
-    /// Instances with so many operations together, up to the first that is refused.
+    /// Instances that have too many operations together, up to the first one that is rejected.
     InstancesSize { kernel: String, operations: u64 },
-    /// A kernel that is too large while its functions are inlined.
+    /// A kernel that becomes too large while its functions are inlined.
     Growth { labels: u32 },
 }
 
-/// What an index picks from, of which the length is said.
+/// The object that an index selects from. The message states its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Indexed {
     Tile,
@@ -62,14 +62,14 @@ pub(crate) enum Indexed {
     Registers,
 }
 
-/// A turn of an unrolled loop: its variable, and what that is.
+/// An iteration of an unrolled loop: its variable and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) variable: String,
     pub(crate) value: i128,
 }
 
-/// Adds the turns of unrolled loops in which it is so.
+/// Adds a note with the iterations of unrolled loops in which the mistake occurs.
 pub(super) fn in_turns(text: Text, turns: &[Turn]) -> Text {
     let turns: Vec<_> =
         turns.iter().map(|Turn { variable, value }| format!("`{variable}` is {value}")).collect();
@@ -87,7 +87,7 @@ pub(crate) enum BarrierCount {
 }
 
 impl BarrierCount {
-    /// The least and the greatest.
+    /// Returns the smallest and the largest valid value.
     pub(crate) fn range(self) -> (i128, i128) {
         match self {
             Self::Arrivals => (1, limits::BARRIER_ARRIVALS.into()),

@@ -1,66 +1,66 @@
-//! Values of another type than is wanted.
+//! Values of the wrong type.
 
 use super::{Numbers, Word};
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
 use crate::ir::{Compound, Scalar, Type, WarpSide};
 
-/// A value that is not of the type that is wanted.
+/// A value that does not have the expected type.
 #[derive(Clone, Debug)]
 pub(crate) enum Mismatch {
-    /// This type, where that one is wanted.
+    /// A value of type `found` instead of `wanted`.
     Type { found: PartialType, wanted: PartialType, since: Option<Since> },
-    /// A `&` where a `&mut` is wanted.
+    /// A `&` instead of a `&mut`.
     Shared,
-    /// A value where a reference is wanted.
+    /// A value instead of a reference.
     Value,
-    /// A reference where a value is wanted.
+    /// A reference instead of a value.
     Reference,
-    /// An assignment to a variable of several parts, which holds this.
+    /// An assignment to a variable of several parts, which has this type.
     Holds { name: String, ty: PartialType },
-    /// An assignment of a value of several parts to a variable of one.
+    /// An assignment of a value of several parts to a variable with one.
     CannotHold { name: String, ty: PartialType },
-    /// An assignment of what comes from another pipeline.
+    /// An assignment of a value that belongs to another pipeline.
     OtherPipeline { name: String },
-    /// An assignment of rows of another slice.
+    /// An assignment of rows that belong to another slice.
     OtherSlice { name: String },
-    /// A flight that is given what comes from another pipeline to keep.
+    /// A flight that keeps a value of another pipeline.
     OtherFlight,
-    /// An argument that is no `Phase`.
+    /// An argument that is not a `Phase`.
     NoPhase { word: Word, found: PartialType },
     /// A phase that is not passed by `&mut`.
     PhaseByValue { word: Word },
-    /// An accumulator stored to what is no tile.
+    /// An accumulator stored to something other than a tile.
     StoredTo(PartialType),
-    /// An accumulator stored to what are no rows of a slice.
+    /// An accumulator stored to something other than rows of a slice.
     StoredToRows(PartialType),
-    /// An operand in registers that is loaded from what is no tile.
+    /// An operand in registers loaded from something other than a tile.
     NotLoaded(PartialType),
-    /// What is no operand in the registers of a warp.
+    /// An operand that is not in the registers of a warp.
     NotInRegisters { side: WarpSide, found: PartialType },
-    /// Metadata of a sparse operand that is no array of `u32`.
+    /// Metadata of a sparse operand that is not an array of `u32`.
     NoMetadata(PartialType),
-    /// What is printed as a tile and is none.
+    /// An argument of `print_tile` that is not a tile.
     Printed(PartialType),
-    /// Numbers that are no array.
+    /// Numbers that are not an array.
     NoArray { numbers: Numbers, found: PartialType },
-    /// Offsets that are no `u16`.
+    /// Offsets that are not `u16`.
     Offsets(PartialType),
     /// A copy of another block's tile.
     RemoteTile,
-    /// A copy to another block that names none.
+    /// A copy to another block whose destination is not another block's memory.
     NotRemote(PartialType),
-    /// What other blocks do not share.
+    /// A value that blocks do not share.
     NotShared(PartialType),
-    /// No shared memory whose elements, of this type, lie one after the other.
+    /// Not shared memory with contiguous elements of this type.
     NoSequence { found: PartialType, element: Scalar },
-    /// What tensor cores do not multiply.
+    /// An operand that tensor cores cannot multiply.
     NoFactor(PartialType),
-    /// What is no vector of such elements.
+    /// A value that is not a vector of such elements.
     NoVector { found: PartialType, element: Scalar },
 }
 
-/// What decided one of two types.
+/// The location that determined one of the two types.
 #[derive(Clone, Debug)]
 pub(crate) enum Since {
     Found(Decision),

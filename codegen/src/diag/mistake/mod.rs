@@ -1,9 +1,9 @@
-//! Mistakes, as data, and what is said of each.
+//! Mistakes, as data, and their texts.
 //!
-//! A family is an enum, with the mistakes about one topic and what is known of each: names, types,
-//! numbers, further places. Its `text` makes code, message, notes and help of them, in one `match`
-//! without an arm for all the others. Types are kept as types; strings are names and other text of
-//! the user's.
+//! A family is an enum of the mistakes about one topic. A variant has the facts about a mistake:
+//! names, types, numbers, further locations. The family's `text` turns them into a code, a message,
+//! notes and a help, in one `match` without a wildcard arm. Types are kept as types. Strings are
+//! only names and other text of the user's.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -61,19 +61,19 @@ use std::borrow::Cow;
 
 use super::text::Text;
 
-/// The name of a word of the kernel language.
+/// A name in the kernel language.
 pub(crate) type Word = Cow<'static, str>;
 
 macro_rules! families {
     ($($(#[doc = $doc:literal])+ $Family:ident,)+) => {
-        /// A mistake of some family.
+        /// A mistake of any family.
         #[derive(Clone, Debug)]
         pub(crate) enum Mistake {
             $($(#[doc = $doc])+ $Family($Family),)+
         }
 
         impl Mistake {
-            /// What is said of it.
+            /// Returns the text of the mistake.
             pub(super) fn text(&self) -> Text {
                 match self {
                     $(Self::$Family(mistake) => mistake.text(),)+
@@ -92,15 +92,15 @@ macro_rules! families {
 families! {
     /// Numbers of arguments and of generic arguments.
     Argument,
-    /// Assignments to what cannot be changed.
+    /// Assignments to values that cannot be modified.
     Assignment,
-    /// Accesses with an order and a scope.
+    /// Accesses with a memory order and a scope.
     Atomic,
-    /// Attributes, and where they stand.
+    /// Attributes and their positions.
     Attribute,
-    /// What the build lacks: PTX, or instructions of the target.
+    /// Requirements that the build does not meet: PTX, or instructions of the target.
     Build,
-    /// Clusters and what other blocks share.
+    /// Clusters, and memory shared between blocks.
     Cluster,
     /// Copies: their coordinates, counts, hints and reductions, and fields of tensor maps.
     Copy,
@@ -108,21 +108,21 @@ families! {
     Format,
     /// Instances of generic kernels.
     Instances,
-    /// Numbers that the hardware or the compiler bounds.
+    /// Numbers outside of limits that the hardware or the compiler imposes.
     Limits,
-    /// Values of another type than is wanted.
+    /// Values of the wrong type.
     Mismatch,
-    /// Tensor cores.
+    /// Tensor core operations of a warpgroup.
     Mma,
-    /// Multiplications by a warp.
+    /// Tensor core operations of a warp.
     MmaSync,
     /// Names, paths, methods and fields.
     Name,
     /// Pipelines and their stages.
     Pipeline,
-    /// Loops that wait for memory that is read plainly.
+    /// Loops that poll memory with plain reads.
     PlainPoll,
-    /// Blocks that access the same global memory, and nothing orders them.
+    /// Unordered accesses of several blocks to the same global memory.
     Unordered,
     /// The protocol of barriers.
     Protocol,
@@ -130,29 +130,29 @@ families! {
     Shared,
     /// Signatures of kernels and device functions.
     Signature,
-    /// Forms of Rust that kernels do not have.
+    /// Rust syntax that kernels do not support.
     Syntax,
-    /// Modules that are made from others.
+    /// Modules that are instantiated from templates.
     Template,
     /// Tiles, and vectors of their elements.
     Tile,
-    /// Types as they are written.
+    /// Types as they are spelled in the source.
     Types,
-    /// Types that an operation does not take.
+    /// Types that an operation does not support.
     Unfit,
-    /// Literals, constants, operators, and what inference does not find.
+    /// Literals, constants, operators, and failures of inference.
     Value,
-    /// What a warpgroup does and has together.
+    /// Collective operations and shared resources of a warpgroup.
     Warpgroup,
 }
 
 impl Mistake {
-    /// Whether it is that nothing imports the vocabulary.
+    /// Returns whether the mistake is that the kernel language is not imported.
     pub(crate) fn is_of_imports(&self) -> bool {
         matches!(self, Self::Name(Name::NotImported { .. }))
     }
 
-    /// Whether it is that no sources of a package are known.
+    /// Returns whether the mistake is that the sources of a package are unknown.
     pub(crate) fn is_of_packages(&self) -> bool {
         matches!(self, Self::Template(Template::Unfound { why: Unfound::Package, .. }))
     }

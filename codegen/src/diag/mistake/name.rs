@@ -9,52 +9,52 @@ use crate::diag::wording::listed;
 use crate::diag::{Code, PartialType};
 use crate::ir::{Choice, ChoiceType, Compound, Scalar, Type};
 
-/// A name that is not known, or that means something else.
+/// A name that is unknown, or that means something else.
 #[derive(Clone, Debug)]
 pub(crate) enum Name {
     /// A constant that a type does not have.
     Constant { of: PartialType, name: String },
     /// A constant that a scalar does not have.
     ScalarConstant { of: Scalar, name: String },
-    /// A value by a path.
+    /// A value named by a path.
     Path,
-    /// A value. It may be the name of a function.
+    /// An unknown value. `is_function` if a function has this name.
     Value { name: String, is_function: bool, suggestion: Option<Suggestion> },
     /// A variant that an enum of the language does not have.
     Choice { of: ChoiceType, name: String },
-    /// A function that a scalar does not have; these it has.
+    /// A function that a scalar does not have. `known` are those that it has.
     ScalarFunction { of: Scalar, name: String, known: Vec<String> },
-    /// A function that a type of the language does not have; these it has.
+    /// A function that a type of the language does not have. `known` are those that it has.
     TypeFunction { of: &'static str, name: String, known: Vec<String> },
-    /// A function of a type that has none.
+    /// A function of a type that has no functions.
     NoFunction { of: PartialType, name: String },
-    /// A function.
+    /// An unknown function.
     Function { name: String, suggestion: Option<Suggestion> },
-    /// A call of a variable, which may hide a word.
+    /// A call of a variable, which may hide a word of the language.
     Variable { name: String, hides_word: bool },
     /// A call of the kernel itself.
     ThisKernel(String),
-    /// An item of the host, which may hide a word.
+    /// An item of the host, which may hide a word of the language.
     Host { name: String, item: HostItem, hides_word: bool },
-    /// A constant of another value than the language's, as rustc finds.
+    /// A constant whose value differs from the language's, as rustc reports.
     OtherConstant { path: String },
-    /// A path to what is not of the language; the language may have the last name of it.
+    /// A path outside of the language. `word` is its last name, if the language has that.
     Foreign { path: String, word: Option<String> },
     /// `<T>::name`.
     Qualified,
-    /// A word that nothing imports.
+    /// A word of the language that is not imported.
     NotImported { word: Word },
-    /// A method that a type does not have; these it has.
+    /// A method that a type does not have. `known` are those that it has.
     Method { of: PartialType, name: String, suggestion: Option<Suggestion>, known: Vec<Word> },
-    /// A method about tiles of a map that moves columns.
+    /// A method about tiles on a map that moves columns of pixels.
     NoTiles { word: Word },
     /// A field that a type does not have.
     Field { of: PartialType, name: String },
-    /// A field that a slot of a pipeline, or its state, does not have.
+    /// A field that a pipeline's slot, or its state, does not have.
     SlotField { of: Compound, name: String },
 }
 
-/// An item that the host has and kernels have not. It is displayed with its article.
+/// An item that exists on the host but not in kernels. It is displayed with its article.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostItem {
     Kernel,

@@ -6,33 +6,33 @@ use crate::diag::{Code, PartialType};
 use crate::ir::Span;
 use crate::limits::{PIPELINE_TILES, SHARED_BYTES};
 
-/// A mistake in what a kernel shares.
+/// A mistake in a kernel's shared memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Shared {
-    /// `shared()` where not every thread comes by once.
+    /// `shared()` at a point that not every thread reaches exactly once.
     InBranch,
-    /// `shared()` of what shared memory does not hold.
+    /// `shared()` of a type that cannot be in shared memory.
     NotHeld(PartialType),
-    /// `shared()` of nothing in particular.
+    /// `shared()` without a type.
     Untyped,
-    /// Variables that need more than there is: the bytes of each.
+    /// Variables that need more than the available memory, with the bytes of each.
     Budget { kernel: String, bytes: u64, shares: Vec<(String, u64)> },
     /// A variable without elements.
     Empty(String),
-    /// A variable that is at most initialised, here.
+    /// A variable that is not used, or only initialised, at this location.
     Unused { name: String, bytes: u64, set_up: Option<Span> },
 }
 
 /// A mistake in the type of a pipeline.
 #[derive(Clone, Debug)]
 pub(crate) enum Pipeline {
-    /// It has no stages.
+    /// A pipeline without stages.
     NoStages,
-    /// Its tiles are no tuple.
+    /// Tiles that are not a tuple.
     NoTuple,
-    /// Its stages have so many tiles.
+    /// Stages with this many tiles.
     TileCount(usize),
-    /// Its stages hold something else than tiles.
+    /// Stages that contain something other than tiles.
     NoTile(PartialType),
 }
 

@@ -6,30 +6,30 @@ use crate::diag::lists::PARAMETERS;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
 
-/// A mistake in a signature, or a body that does not keep to it.
+/// A mistake in a signature, or a body that contradicts it.
 #[derive(Clone, Debug)]
 pub(crate) enum Signature {
-    /// A kernel that is `async` and the like.
+    /// A kernel with a qualifier such as `async`.
     Qualified(Qualifier),
-    /// A kernel with a result.
+    /// A kernel with a return type.
     Result,
-    /// A kernel's body that ends with a value.
+    /// A kernel whose body ends in a value.
     Tail,
     /// A lifetime among a kernel's generics.
     Lifetime,
-    /// A type that no parameter of a kernel has.
+    /// A type that a kernel's parameter cannot have.
     Parameter(PartialType),
     /// `self`.
     SelfParameter,
-    /// A type that no device function returns.
+    /// A type that a device function cannot return.
     DeviceResult(PartialType),
-    /// A type among the generics of a device function.
+    /// A type generic of a device function.
     DeviceType,
-    /// A device function that calls itself.
+    /// A recursive device function.
     Recursion { function: String },
 }
 
-/// What a kernel cannot be.
+/// A qualifier that a kernel cannot have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Qualifier {
     Async,

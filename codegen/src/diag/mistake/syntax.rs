@@ -1,32 +1,32 @@
-//! Forms of Rust that kernels do not have.
+//! Rust syntax that kernels do not support.
 
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::wording::listed;
 use crate::diag::{Code, PartialType};
 
-/// A form that kernels do not have, or not here.
+/// Syntax that kernels do not support, or not in this position.
 #[derive(Clone, Debug)]
 pub(crate) enum Syntax {
-    /// An item in a kernel.
+    /// An item inside a kernel.
     Item,
-    /// A pattern of `let` that is no name.
+    /// A pattern in `let` that is not a name.
     LetPattern,
-    /// A pattern of `for` that is no name.
+    /// A pattern in `for` that is not a name.
     ForPattern,
-    /// A parameter's pattern that is no name.
+    /// A parameter's pattern that is not a name.
     ParameterPattern,
-    /// A pattern of `match`.
+    /// A pattern in `match`.
     Pattern,
     /// `let` without a value.
     LetWithoutValue,
     /// `let .. else`.
     LetElse,
-    /// An expression that nothing else was said of.
+    /// An expression without a more specific message.
     Expression,
-    /// An expression of this form.
+    /// An expression of a specific form.
     Form(Form),
-    /// A call of what is no name.
+    /// A callee that is not a name.
     Callee,
     /// `unroll` outside of a `for`.
     Unroll,
@@ -34,25 +34,25 @@ pub(crate) enum Syntax {
     Operator,
     /// A literal.
     Literal,
-    /// A `for` over what is no range.
+    /// A `for` over something other than a range.
     ForRange,
     /// `break` with a value.
     BreakValue,
     /// `break` or `continue` outside of any loop.
     OutsideLoop { word: &'static str },
-    /// `break` or `continue` of a label that no loop has.
+    /// `break` or `continue` with a label that no loop has.
     UnknownLabel { word: &'static str, label: String },
-    /// A macro; these there are.
+    /// An unknown macro. `known` are those that exist.
     Macro { name: String, suggestion: Option<Suggestion>, known: Vec<String> },
-    /// `*` of what is no reference.
+    /// `*` of something other than a reference.
     Dereference,
-    /// `&` of what is no variable.
+    /// `&` of something other than a variable.
     Reference,
-    /// Too many expressions within each other.
+    /// Expressions that are nested too deeply.
     TooDeep,
-    /// A value that a branch cannot choose.
+    /// A value that a branch cannot select.
     Chosen(PartialType),
-    /// What never comes back, or ends without an expression, as an operand.
+    /// An operand that diverges, or that does not end in an expression.
     NoValue,
 }
 
@@ -144,7 +144,7 @@ impl Syntax {
 }
 
 impl Form {
-    /// What kernels do not have, and what to write instead.
+    /// Returns the unsupported form, and what to write instead.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Closure => ("closures", "write a `#[tma_device]` function in a `#[tma_module]`"),

@@ -1,4 +1,4 @@
-//! Modules that are made from others.
+//! Modules that are instantiated from templates.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
@@ -7,30 +7,30 @@ use crate::diag::wording::listed;
 /// A mistake in a `#[tma_module(from = ..)]`.
 #[derive(Clone, Debug)]
 pub(crate) enum Template {
-    /// There is no template with this path.
+    /// A path that leads to no template.
     Unfound { path: String, why: Unfound },
-    /// A function of the template that may not be replaced, and those that may.
+    /// A function of the template that may not be replaced. `open` are those that may.
     Closed { function: String, open: Vec<String> },
-    /// A function that neither replaces one nor is called.
+    /// A function that neither replaces one of the template nor is called.
     ReplacesNothing { function: String, open: Vec<String> },
-    /// A replacement that cannot be called like what it replaces, which has this signature.
+    /// A replacement that is not compatible with the original's signature, `wanted`.
     Signature { function: String, wanted: String },
-    /// A pattern that fits none of the instances.
+    /// A pattern that matches none of the instances.
     NoInstance { pattern: String, names: Vec<String> },
-    /// An option of `#[tma_device]` that it does not have.
+    /// An unknown option of `#[tma_device]`.
     DeviceOption(String),
 }
 
-/// Why a template is not found.
+/// The reason why a template is not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unfound {
-    /// No sources are known of the package.
+    /// The sources of the package are unknown.
     Package,
-    /// There is no module of this name where the path leads.
+    /// The path leads to no module of this name.
     Module(String),
-    /// It is no `#[tma_module]`.
+    /// The module is not a `#[tma_module]`.
     Unmarked,
-    /// It is made from another one.
+    /// The module is itself instantiated from a template.
     Made,
     /// The build script has not looked for it.
     Unseen,
@@ -104,7 +104,7 @@ fn replaceable(open: &[String]) -> String {
     }
 }
 
-/// As many as one reads in an error; a product may have made hundreds.
+/// Lists as many names as are readable in an error. A product may have made hundreds.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 8;
     match names.len().checked_sub(SHOWN) {

@@ -10,38 +10,38 @@ use crate::diag::text::Text;
 use crate::ir::{Scalar, Span, TileSwizzle, TileType, Type};
 use crate::limits::{BOX_BYTES, BOX_EXTENT, BOX_INNER_BYTES, VECTOR_BYTES};
 
-/// A tile or a vector that is not moved.
+/// A tile or a vector that cannot be moved.
 #[derive(Clone, Debug)]
 pub(crate) enum Tile {
-    /// The box of a map that the copy engine does not take.
+    /// A map whose box the copy engine does not support.
     Box { map: String, tile: TileType, fault: TileFault },
-    /// An interleaved tile of such a map.
+    /// An interleaved tile of a map that does not support it.
     Interleaved { swizzle: TileSwizzle, map: Type },
-    /// A tile that the map, whose type is here, does not move.
+    /// A tile that the map does not move. `ty` is the location of the map's type.
     NotMoved { map: String, moved: TileType, found: TileType, ty: Span },
-    /// A tile that is not made of bands of so many rows.
+    /// A tile that cannot be divided into bands of this many rows.
     Band { tile: TileType, rows: u32 },
-    /// A tile whose columns are not divided into parts of so many.
+    /// A tile that cannot be divided into parts of this many columns.
     Columns { tile: TileType, columns: u32 },
-    /// A tile that is not divided into matrices.
+    /// A tile that cannot be divided into matrices.
     Batch(TileType),
-    /// A part of so many bytes, after which no tile begins.
+    /// A part whose size is not a multiple of the alignment of tiles.
     PartBytes { part: TileType, bytes: u64, alignment: u64 },
-    /// A vector of so many elements; these lengths there are.
+    /// A vector of an unsupported length. `lengths` are the supported ones.
     VectorLength { element: Scalar, len: u32, lengths: Vec<u32> },
-    /// Rows of a tile that are no vectors.
+    /// Rows of a tile that cannot be divided into vectors.
     VectorRows { tile: TileType, len: u32 },
-    /// An array that is no vectors.
+    /// An array that cannot be divided into vectors.
     VectorArray { elements: u32, len: u32 },
-    /// A vector that begins beside a multiple of its length.
+    /// A vector that does not start at a multiple of its length.
     VectorStart { number: VectorNumber, at: Beside, len: u32 },
 }
 
-/// A number that says where a vector begins.
+/// A number that determines the start of a vector.
 #[derive(Clone, Debug)]
 pub(crate) enum VectorNumber {
     Index,
-    /// That into this slice.
+    /// Index into this slice.
     GlobalIndex {
         slice: String,
     },
@@ -131,7 +131,7 @@ impl fmt::Display for VectorNumber {
     }
 }
 
-/// Into what the columns of a tile are divided.
+/// Suggests how to divide the columns of a tile.
 fn columns_of(tile: &TileType) -> String {
     let panel = tile.panel().inner_extent();
     if tile.rank() != 2 {
@@ -146,7 +146,7 @@ fn columns_of(tile: &TileType) -> String {
     }
 }
 
-/// What is wrong with the tile of the map `name`, and what to do about it.
+/// Returns the text for a fault of the tile of map `name`.
 fn box_fault(fault: TileFault, tile: &TileType, name: &str) -> Text {
     let element = tile.element.bytes();
     let layout = tile.swizzle.name();

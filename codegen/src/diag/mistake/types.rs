@@ -1,4 +1,4 @@
-//! Types as they are written.
+//! Types as they are spelled in the source.
 
 use crate::diag::lists::{PARAMETERS, SHARED, VALUES};
 use crate::diag::suggest::Suggestion;
@@ -7,50 +7,50 @@ use crate::diag::{Code, PartialType};
 use crate::ir::Type;
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
-/// A type that kernels do not have, or not here.
+/// A type that kernels do not support, or not in this position.
 #[derive(Clone, Debug)]
 pub(crate) enum Types {
-    /// Nothing else was said of it.
+    /// A type without a more specific message.
     Unknown,
-    /// It has a form that no type of a kernel has.
+    /// A form of type that kernels do not have.
     Form,
-    /// It has a name that no type of a kernel has.
+    /// An unknown name of a type.
     Name { name: String, suggestion: Option<Suggestion> },
-    /// Elements of a register array.
+    /// Elements that a register array cannot have.
     ArrayElement(PartialType),
-    /// The length of a register array that no index reaches.
+    /// A length of a register array that exceeds the range of indices.
     ArrayLength(i128),
-    /// A register array with so many elements.
+    /// A register array with too many elements.
     LargeArray(u64),
-    /// What `Stages` do not hold.
+    /// A type that `Stages` cannot contain.
     Stages(PartialType),
-    /// What another block does not share.
+    /// A type that blocks cannot share.
     Remote(PartialType),
-    /// No shape of a tile.
+    /// Not a tile's shape.
     Shape,
-    /// No layout of a tile's rows.
+    /// Not a layout of a tile's rows.
     Swizzle,
-    /// What is no type, where one is wanted.
+    /// Not a type, where one is expected.
     NoType,
-    /// What is no scalar, where one is wanted.
+    /// Not a scalar, where one is expected.
     NoScalar(PartialType),
-    /// What is no constant, among the generic arguments of a type.
+    /// Not a constant, as a generic argument of a type.
     NoConstant,
-    /// What is no constant, among the const generics of a device function.
+    /// Not a constant, as a const generic of a device function.
     NoDeviceConstant,
     /// The suffix of a literal.
     Literal { suffix: String },
-    /// What `cast` does not convert to.
+    /// A target of `cast` that is not a type.
     Cast,
-    /// What a map of this name does not move.
+    /// A type that a map of this name cannot move.
     Moved { map: String, found: PartialType },
-    /// An im2col map of so many dimensions.
+    /// An im2col map with an unsupported rank.
     Im2colRank(i128),
-    /// What an im2col map does not move.
+    /// A type that an im2col map cannot move.
     Im2colTile(PartialType),
-    /// What is no operand that can be transposed or negated.
+    /// A type that cannot be a transposed, sparse or negated operand.
     Operand { word: &'static str, found: PartialType },
-    /// A sparse operand of other columns than its tile or fragment has.
+    /// A sparse operand whose columns do not match those of its tile or fragment.
     SparseDepth { of: Type, columns: u32 },
 }
 

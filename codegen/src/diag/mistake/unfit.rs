@@ -1,4 +1,4 @@
-//! Types that an operation does not take.
+//! Types that an operation does not support.
 
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
@@ -6,47 +6,47 @@ use crate::ir::{IntegerOp, MathOp, Scalar, Type, WarpReduceOp};
 
 use super::{NoValue, Word};
 
-/// A type that is not one of those that an operation takes.
+/// A type that an operation does not support.
 #[derive(Clone, Debug)]
 pub(crate) struct Unfit {
-    /// The type.
+    /// The type found.
     pub(crate) found: PartialType,
-    /// What is asked of it.
+    /// The requirement that it does not meet.
     pub(crate) demand: Demand,
-    /// What made it this type.
+    /// The location that determined the type.
     pub(crate) since: Option<Decision>,
 }
 
-/// What is asked of a type.
+/// A requirement on a type.
 #[derive(Clone, Debug)]
 pub(crate) enum Demand {
     /// A coordinate.
     Coordinate,
     /// An index into global memory.
     GlobalIndex,
-    /// What is shifted by.
+    /// The amount of a shift.
     ShiftAmount,
-    /// That it is wider than what it is shifted by.
+    /// The left operand of a shift: it must be wider than the amount.
     Width,
-    /// What a `for` counts.
+    /// The range of a `for`.
     Counted,
-    /// What a `match` is on.
+    /// The scrutinee of a `match`.
     Matched,
-    /// That the patterns of a `match` are all of its values.
+    /// A `match` whose patterns must cover all values of the type.
     Covered,
-    /// The operands of a function of scalars.
+    /// Operands of a function on scalars.
     Math(MathOp),
-    /// What lanes exchange or compare by this word.
+    /// A value that lanes exchange or compare with this word.
     Lanes { word: Word },
-    /// What this word reduces.
+    /// A value that this word reduces.
     WarpReduce { op: WarpReduceOp, word: Word },
-    /// What `as` converts to this type.
+    /// A value that `as` converts to this type.
     As(PartialType),
-    /// What `cast` converts to this type.
+    /// A value that `cast` converts to this type.
     Cast(PartialType),
     /// The receiver of `div_ceil`.
     DivCeil { word: Word },
-    /// The receiver of a method of an integer's bits.
+    /// The receiver of a bit manipulation method of integers.
     Integer(IntegerOp),
     /// The receiver of this method of floats.
     Float { word: Word },
@@ -124,7 +124,7 @@ impl Unfit {
     }
 }
 
-/// What to write where `as` does not convert. A value of unknown type may be a truth value.
+/// Suggests what to write where `as` does not convert. A value of unknown type may be a `bool`.
 fn instead_of_as(from: &PartialType, to: &PartialType) -> String {
     match (from, scalar(to)) {
         (PartialType::Unknown | PartialType::Known(Type::Scalar(Scalar::Bool)), Some(to))
@@ -144,7 +144,7 @@ fn scalar(ty: &PartialType) -> Option<Scalar> {
     if let PartialType::Known(ty) = ty { ty.as_scalar() } else { None }
 }
 
-/// The types that a function of scalars is for.
+/// Lists the types that a function on scalars supports.
 fn math_types(op: MathOp) -> &'static str {
     match op {
         MathOp::Min | MathOp::Max | MathOp::Clamp => "integers, f16, bf16, f32 and f64",

@@ -1,4 +1,4 @@
-//! Literals, constants, operators, and what inference does not find.
+//! Literals, constants, operators, and failures of inference.
 
 use std::fmt;
 
@@ -7,42 +7,42 @@ use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
 use crate::ir::{Const, Scalar, Type};
 
-/// A value that is not known, does not exist, or has no such operator.
+/// A value that is unknown or does not exist, or an operator that it does not have.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// An index into what has none.
+    /// An index into a value that cannot be indexed.
     Index(PartialType),
     /// An operator that a type does not have.
     Operator { of: PartialType, sign: &'static str },
-    /// An integer that no type holds.
+    /// An integer that fits no type.
     TooLarge,
-    /// A float that is none.
+    /// A float that is not a number.
     NoNumber,
-    /// A literal that its type does not hold.
+    /// A literal that does not fit its type.
     Range { value: i128, ty: Type },
-    /// A variable whose type is not known.
+    /// A variable whose type cannot be inferred.
     UnknownVariable(String),
-    /// An expression whose type is not known.
+    /// An expression whose type cannot be inferred.
     UnknownType,
-    /// A method that is called on a value of unknown type.
+    /// A method call on a value of unknown type.
     UnknownReceiver { word: Word },
     /// A conversion to an unknown type.
     UnknownResult(Untold),
-    /// What is no constant, where one is wanted.
+    /// Not a constant, where one is expected.
     NoConstant,
-    /// What is no constant, in a pattern.
+    /// Not a constant, in a pattern.
     NoPattern,
-    /// A constant without a value.
+    /// A constant whose evaluation fails.
     Constant(NoValue),
-    /// An expression of constants without a value.
+    /// A constant expression whose evaluation fails.
     Expression(NoValue),
-    /// A constant that is defined by itself.
+    /// A constant that depends on itself.
     Circular(String),
-    /// `clamp` to bounds that leave nothing.
+    /// `clamp` to an empty range.
     Clamp { low: Const, high: Const },
 }
 
-/// Why there is no value.
+/// The reason why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
     /// A division by zero.
@@ -51,7 +51,7 @@ pub(crate) enum NoValue {
     ShiftsTooFar,
 }
 
-/// A conversion that does not say to what.
+/// A conversion without a target type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Untold {
     As,
@@ -133,7 +133,7 @@ impl fmt::Display for NoValue {
     }
 }
 
-/// A constant as it is computed with.
+/// Formats a constant with the value used in computations.
 fn number(value: Const) -> String {
     match value {
         Const::Bool(value) => value.to_string(),

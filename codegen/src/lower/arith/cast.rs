@@ -1,4 +1,4 @@
-//! Conversions between scalars, by value.
+//! Conversions between scalars by value.
 
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate, IntPredicate};
@@ -8,9 +8,9 @@ use crate::lower::nvvm::{self, Instruction};
 use crate::lower::types::{Class, class, float, float_type, int, int_const};
 use crate::lower::{Cx, Lower};
 
-/// `value` as a scalar `to`. Integers are cut or extended by the sign of `from`; floats are rounded
-/// to nearest, ties to even; a float saturates as an integer, and NaN is 0; an 8-bit float
-/// saturates at its greatest number.
+/// Converts `value` to the scalar `to`. Integers are truncated, or extended by the signedness of
+/// `from`. Floats are rounded to nearest, ties to even. A conversion from float to integer
+/// saturates, and takes NaN to 0. A conversion to an 8-bit float saturates at its greatest number.
 pub(in crate::lower) fn cast<'c>(
     cx: &mut Cx<'c, '_>,
     value: BasicValueEnum<'c>,
@@ -22,7 +22,7 @@ pub(in crate::lower) fn cast<'c>(
     }
     let ty = cx.scalar_type(to);
     match (class(from), class(to)) {
-        // The f32 that it is, and the f32 rounded.
+        // A tf32 is an f32, and is made by rounding one.
         (Class::Tf32, _) => {
             let wide = cx.builder.build_bit_cast(value, cx.context.f32_type(), "")?;
             cast(cx, wide, Scalar::F32, to)
@@ -31,7 +31,7 @@ pub(in crate::lower) fn cast<'c>(
             let wide = to_single(cx, value, from)?;
             to_tf32(cx, float(wide)?).map(Into::into)
         }
-        // 8-bit floats convert from f32 and to f16, which holds them exactly.
+        // 8-bit floats are converted from f32, and to f16, which represents them exactly.
         (Class::Float8, _) => {
             let wide = from_float8(cx, value, from)?;
             cast(cx, wide, Scalar::F16, to)
@@ -69,9 +69,9 @@ pub(in crate::lower) fn cast<'c>(
     }
 }
 
-/// A float as an integer, by the hardware's own saturation. Source: PTX ISA, "cvt": out of range is
-/// clamped, and NaN is 0 unless one side has 64 bits. (LLVM's `fptosi.sat` does by comparisons what
-/// the instruction does.)
+/// Converts a float to an integer, with the hardware's own saturation. Source: PTX ISA, "cvt": out
+/// of range is clamped, and NaN is 0 unless one side has 64 bits. LLVM's `fptosi.sat` would emit
+/// comparisons for what the instruction already does.
 fn to_integer<'c>(
     cx: &mut Cx<'c, '_>,
     value: FloatValue<'c>,
@@ -104,7 +104,7 @@ fn to_integer<'c>(
     clamped(cx, integer, to, signed)
 }
 
-/// A 32-bit integer as a narrower one that saturates.
+/// Converts a 32-bit integer to a narrower one with saturation.
 fn clamped<'c>(cx: &Cx<'c, '_>, integer: IntValue<'c>, to: Scalar, signed: bool) -> Lower<IntValue<'c>> {
     let ty = integer.get_type();
     let (least, most) = to.integer_range().unwrap_or_default();
@@ -124,7 +124,7 @@ fn between_floats<'c>(
     if from == to {
         return Ok(value);
     }
-    // f16 and bf16 have the same size and not the same numbers: f32 holds both.
+    // f16 and bf16 have the same size but different values. f32 represents both.
     let (value, from) = match (from, to) {
         (Scalar::Bf16, _) => (single_of_bf16(cx, value)?, Scalar::F32),
         (Scalar::F16, Scalar::Bf16) => {
@@ -141,9 +141,10 @@ fn between_floats<'c>(
     }
 }
 
-/// The f32 of a bf16, which is its upper half. Not LLVM's `fpext`: LLVM 22 computes what is rounded
-/// to f16 afterwards in f16 from the beginning where the operands' fractions fit, and forgets that
-/// a bf16 has exponents that an f16 has not (`visitFPTrunc` of InstCombine).
+/// Converts a bf16 to f32, of which it is the upper half. LLVM's `fpext` is not used: if the result
+/// of an operation on such values is rounded to f16, and the fractions of the operands fit in f16,
+/// LLVM 22 performs the whole operation in f16, ignoring that a bf16 has exponents that f16 lacks
+/// (`visitFPTrunc` of InstCombine).
 fn single_of_bf16<'c>(cx: &Cx<'c, '_>, value: FloatValue<'c>) -> Lower<FloatValue<'c>> {
     let (i16_type, i32_type) = (cx.context.i16_type(), cx.context.i32_type());
     let bits = int(cx.builder.build_bit_cast(value, i16_type, "")?)?;
@@ -152,10 +153,10 @@ fn single_of_bf16<'c>(cx: &Cx<'c, '_>, value: FloatValue<'c>) -> Lower<FloatValu
     float(cx.builder.build_bit_cast(upper, cx.context.f32_type(), "")?)
 }
 
-/// The f32 that a narrower float of at most 22 bits is made of: rounding it gives what rounding
-/// `value` itself would have given. That is the f32 of the same number, or else the number *rounded
-/// to odd*: cut off, and then its last bit set to say that bits were lost. Source: S. Boldo and G.
-/// Melquiond, "When double rounding is odd", 2005.
+/// Converts to an f32 from which a narrower float of at most 22 bits is made, with the same result
+/// as rounding `value` directly. If the f32 is not exact, it is *rounded to odd*: truncated, with
+/// its last bit set to record that bits were lost. Source: S. Boldo and G. Melquiond, "When double
+/// rounding is odd", 2005.
 fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -> Lower<BasicValueEnum<'c>> {
     match from {
         Scalar::F64 => {
@@ -175,7 +176,7 @@ fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -
                 (true, false) => "llvm.nvvm.ull2f.rz",
             };
             let cut = float(cx.intrinsic_value(name, &[], &[value.into()])?)?;
-            // What was cut towards zero is within the type's range.
+            // A value truncated towards zero is within the range of the type.
             let back = if signed {
                 cx.builder.build_float_to_signed_int(cut, ty, "")?
             } else {
@@ -198,7 +199,7 @@ fn to_single<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, from: Scalar) -
     }
 }
 
-/// `cut` with its last bit set if it is `inexact`.
+/// Emits `cut` with its last bit set if it is `inexact`.
 fn odd_if<'c>(cx: &Cx<'c, '_>, cut: FloatValue<'c>, inexact: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
     let i32_type = cx.context.i32_type();
     let sticky = cx.builder.build_int_z_extend(inexact, i32_type, "")?;
@@ -207,19 +208,19 @@ fn odd_if<'c>(cx: &Cx<'c, '_>, cut: FloatValue<'c>, inexact: IntValue<'c>) -> Lo
     Ok(cx.builder.build_bit_cast(odd, cx.context.f32_type(), "")?)
 }
 
-/// The tf32 of an f32.
+/// Converts an f32 to tf32.
 fn to_tf32<'c>(cx: &mut Cx<'c, '_>, value: FloatValue<'c>) -> Lower<IntValue<'c>> {
     let rounded = int(nvvm::emit_value(cx, &nvvm::F32_TO_TF32, &[value.into()])?)?;
-    // No document says what the unused bits are.
+    // The unused bits are not documented.
     let kept = cx.builder.build_and(rounded, cx.u32_const(!0x1fff), "")?;
-    // An H200 keeps the payload of a NaN. If all of it is in the unused bits, infinity is left
-    // without the quiet bit.
+    // An H200 keeps the payload of a NaN. If all of it is in the unused bits, masking without
+    // setting the quiet bit would leave infinity.
     let nan = cx.builder.build_float_compare(FloatPredicate::UNO, value, value, "")?;
     let quiet = cx.builder.build_or(kept, cx.u32_const(1 << 22), "")?;
     int(cx.builder.build_select(nan, quiet, kept, "")?)
 }
 
-/// The f16 of an 8-bit float.
+/// Converts an 8-bit float to f16.
 fn from_float8<'c>(
     cx: &mut Cx<'c, '_>,
     value: BasicValueEnum<'c>,
@@ -233,7 +234,7 @@ fn from_float8<'c>(
     Ok(cx.builder.build_bit_cast(lower, cx.context.f16_type(), "")?)
 }
 
-/// The 8-bit float of an f32.
+/// Converts an f32 to an 8-bit float.
 fn to_float8<'c>(cx: &mut Cx<'c, '_>, value: BasicValueEnum<'c>, to: Scalar) -> Lower<BasicValueEnum<'c>> {
     let instruction: &Instruction = if to == Scalar::E4m3 { &nvvm::F32_TO_E4M3 } else { &nvvm::F32_TO_E5M2 };
     let pair = int(nvvm::emit_value(cx, instruction, &[value])?)?;

@@ -1,4 +1,4 @@
-//! Functions of the bits of an integer: LLVM's intrinsics, but for what it makes a branch of.
+//! Functions on the bits of an integer: LLVM intrinsics, except those that LLVM lowers to branches.
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
@@ -8,7 +8,7 @@ use crate::ir::{Expr, IntegerOp};
 use crate::lower::types::int;
 use crate::lower::{Cx, Lower, expr, nvvm};
 
-/// `op` of an integer, and of what is beside it.
+/// Emits `op` on an integer and its further operands.
 pub(in crate::lower) fn apply<'c>(
     cx: &mut Cx<'c, '_>,
     op: IntegerOp,
@@ -28,7 +28,7 @@ pub(in crate::lower) fn apply<'c>(
         IntegerOp::TrailingZeros => trailing_zeros(cx, value)?,
         IntegerOp::TrailingOnes => trailing_zeros(cx, not)?,
         IntegerOp::ReverseBits => reversed(cx, value)?,
-        // A byte alone has no order.
+        // The only byte stays in its position.
         IntegerOp::SwapBytes if value.get_type().get_bit_width() == u8::BITS => value,
         IntegerOp::SwapBytes => call(cx, "llvm.bswap", value, &[])?,
         IntegerOp::RotateLeft => rotated(cx, "llvm.fshl", value, rest)?,
@@ -41,7 +41,7 @@ pub(in crate::lower) fn apply<'c>(
     Ok(found.into())
 }
 
-/// An intrinsic that is overloaded on the type of `value`.
+/// Calls an intrinsic that is overloaded on the type of `value`.
 fn call<'c>(cx: &Cx<'c, '_>, name: &str, value: IntValue<'c>, rest: &[IntValue<'c>]) -> Lower<IntValue<'c>> {
     let overload: [BasicTypeEnum<'c>; 1] = [value.get_type().into()];
     let args = [value].into_iter().chain(rest.iter().copied());
@@ -49,14 +49,14 @@ fn call<'c>(cx: &Cx<'c, '_>, name: &str, value: IntValue<'c>, rest: &[IntValue<'
     cx.intrinsic_value(name, &overload, &args).and_then(int)
 }
 
-/// How many zeros are at the top: of 0, which the last operand says is no poison, as many as there
-/// are bits.
+/// Emits the number of leading zeros. The last operand of the intrinsic defines the result for 0 as
+/// the width, instead of poison.
 fn leading_zeros<'c>(cx: &Cx<'c, '_>, value: IntValue<'c>) -> Lower<IntValue<'c>> {
     call(cx, "llvm.ctlz", value, &[cx.context.bool_type().const_zero()])
 }
 
-/// How many zeros are at the bottom: those at the top of the reversed bits. Of a narrow integer a
-/// bit above its own ends them.
+/// Emits the number of trailing zeros, as the leading zeros of the reversed bits. For a narrow
+/// integer, a bit above its highest one ends the count.
 fn trailing_zeros<'c>(cx: &mut Cx<'c, '_>, value: IntValue<'c>) -> Lower<IntValue<'c>> {
     let (width, word) = (value.get_type().get_bit_width(), cx.context.i32_type());
     let (value, reverse) = match width {
@@ -72,7 +72,8 @@ fn trailing_zeros<'c>(cx: &mut Cx<'c, '_>, value: IntValue<'c>) -> Lower<IntValu
     leading_zeros(cx, reversed)
 }
 
-/// The bits in the opposite order: of a narrow integer those of the word that ends with it.
+/// Emits the bits in reverse order. For a narrow integer, these are the upper bits of the reversed
+/// word.
 fn reversed<'c>(cx: &Cx<'c, '_>, value: IntValue<'c>) -> Lower<IntValue<'c>> {
     let (ty, word) = (value.get_type(), cx.context.i32_type());
     let Some(unused @ 1..) = u32::BITS.checked_sub(ty.get_bit_width()) else {
@@ -84,7 +85,8 @@ fn reversed<'c>(cx: &Cx<'c, '_>, value: IntValue<'c>) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_truncate(low, ty, "")?)
 }
 
-/// `value` beside itself, shifted by an amount that LLVM takes modulo the width, as Rust does.
+/// Emits a rotation, as a funnel shift of `value` with itself. LLVM takes the amount modulo the
+/// width, as Rust does.
 fn rotated<'c>(
     cx: &Cx<'c, '_>,
     name: &str,
@@ -94,7 +96,7 @@ fn rotated<'c>(
     let [amount] = amount else {
         return Err(BackendError::Unchecked("a rotation by nothing".to_owned()));
     };
-    // Widths are powers of two: what is cut off an amount is a multiple of the width.
+    // Widths are powers of two: the truncated part of the amount is a multiple of the width.
     let amount = cx.builder.build_int_cast_sign_flag(int(*amount)?, value.get_type(), false, "")?;
     call(cx, name, value, &[value, amount])
 }

@@ -57,7 +57,7 @@ pub(super) fn binary<'c>(
         }
         (_, Class::Float) => floating(cx, op, float(a)?, float(b)?),
         (_, Class::Float8 | Class::Tf32) => {
-            // Only compared, which is exact in f32.
+            // Only comparisons get here. They are exact in f32.
             let a = cast::cast(cx, a, scalar, Scalar::F32).and_then(float)?;
             let b = cast::cast(cx, b, scalar, Scalar::F32).and_then(float)?;
             floating(cx, op, a, b)
@@ -65,7 +65,7 @@ pub(super) fn binary<'c>(
     }
 }
 
-/// An operation on integers, or on truth values; no shift.
+/// Emits an operation on integers or `bool`s, other than a shift.
 pub(super) fn integer<'c>(
     cx: &Cx<'c, '_>,
     op: BinaryOp,
@@ -97,7 +97,7 @@ pub(super) fn integer<'c>(
     })
 }
 
-/// `b`, a number of type `amount`, modulo the width of `a`: LLVM's shift by more would be poison.
+/// Emits `b`, of type `amount`, modulo the width of `a`. A greater amount would be poison in LLVM.
 fn shift_amount<'c>(
     cx: &Cx<'c, '_>,
     a: IntValue<'c>,
@@ -110,9 +110,10 @@ fn shift_amount<'c>(
     Ok(cx.builder.build_and(b, last, "")?)
 }
 
-/// `a / b`; `a` where `b` is 0. The divisor is kept from 0, and from -1 where there is a sign,
-/// because LLVM takes a division that overflows as proof that it is never reached. Folds away for
-/// known divisors; otherwise it is two instructions of the twenty or more that a division is.
+/// Emits `a / b`, or `a` if `b` is 0. The divisor is replaced if it is 0, or -1 in a signed
+/// division: LLVM takes an undefined division as proof that it is never reached. For constant
+/// divisors this folds away. Otherwise it adds two instructions to the twenty or more of a
+/// division.
 fn quotient<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     let safe = safe_divisor(cx, signed, b)?;
     if !signed {
@@ -125,7 +126,7 @@ fn quotient<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>)
     int(cx.builder.build_select(is_minus_one, negated, by_safe, "")?)
 }
 
-/// `a % b`; 0 where `b` is 0 or -1. As for [`quotient`].
+/// Emits `a % b`, or 0 if `b` is 0 or -1, for the same reason as in [`quotient`].
 fn remainder<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     let safe = safe_divisor(cx, signed, b)?;
     Ok(if signed {
@@ -135,12 +136,12 @@ fn remainder<'c>(cx: &Cx<'c, '_>, signed: bool, a: IntValue<'c>, b: IntValue<'c>
     })
 }
 
-/// `b`, or 1 where LLVM has no quotient: for 0, and for -1 if `signed`.
+/// Emits `b`, or 1 if LLVM does not define the quotient: for 0, and for -1 if `signed`.
 fn safe_divisor<'c>(cx: &Cx<'c, '_>, signed: bool, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     let ty = b.get_type();
     let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
     let unsafe_divisor = if signed {
-        // -1 and 0, and nothing else, are at most 1 when 1 is added.
+        // -1 and 0 are the only values that become at most 1 when 1 is added.
         let above = cx.builder.build_int_add(b, one, "")?;
         cx.builder.build_int_compare(IntPredicate::ULE, above, one, "")?
     } else {
@@ -149,7 +150,7 @@ fn safe_divisor<'c>(cx: &Cx<'c, '_>, signed: bool, b: IntValue<'c>) -> Lower<Int
     int(cx.builder.build_select(unsafe_divisor, one, b, "")?)
 }
 
-/// Comparisons with a NaN are false but for `!=`, as in Rust.
+/// Emits an operation on floats. Comparisons with NaN are false except for `!=`, as in Rust.
 fn floating<'c>(
     cx: &Cx<'c, '_>,
     op: BinaryOp,
@@ -190,7 +191,7 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     apply(cx, op, scalar, &args)
 }
 
-/// A function of values of type `scalar`.
+/// Emits a function of values of type `scalar`.
 pub(super) fn apply<'c>(
     cx: &mut Cx<'c, '_>,
     op: MathOp,
@@ -207,7 +208,8 @@ pub(super) fn apply<'c>(
         MathOp::Abs => match (class, args) {
             (Class::Float, &[_]) => overloaded(cx, "llvm.fabs", args),
             (Class::Int { signed: true }, &[a]) => {
-                // The second operand: the least integer is not poison.
+                // The second operand makes the result for the least integer defined, instead of
+                // poison.
                 overloaded(cx, "llvm.abs", &[a, cx.context.bool_type().const_zero().into()])
             }
             (Class::Int { signed: false }, &[a]) => Ok(a),
@@ -280,11 +282,11 @@ pub(super) fn apply<'c>(
     }
 }
 
-/// LLVM's own function, which may be approximated: two that are neighbours become one of a pair,
-/// `ex2.approx.f16x2`, as they do not of assembly.
+/// Emits LLVM's `exp2`, marked as approximate. Two adjacent calls become `ex2.approx.f16x2`, which
+/// would not happen with inline assembly.
 fn approximate_exp2<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<BasicValueEnum<'c>> {
     let value = overloaded(cx, "llvm.exp2", args)?;
-    // A constant is folded.
+    // A constant has been folded and is not an instruction.
     if let Some(call) = value.as_instruction_value() {
         call.set_fast_math_flags(FastMathFlags::ApproxFunc)
             .map_err(|error| BackendError::Unchecked(format!("an approximate `exp2`: {error}")))?;
@@ -292,14 +294,14 @@ fn approximate_exp2<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<B
     Ok(value)
 }
 
-/// `x` times a constant, rounded once.
+/// Emits `x` times a constant, rounded once.
 fn scaled<'c>(cx: &Cx<'c, '_>, x: BasicValueEnum<'c>, by: f64) -> Lower<BasicValueEnum<'c>> {
     let x = float(x)?;
     Ok(cx.builder.build_float_mul(x, x.get_type().const_float(by), "")?.into())
 }
 
-/// The magnitude of `x` with the sign of `sign`, as bits: one `lop3` for ptxas. LLVM's intrinsic
-/// becomes `abs`, `neg` and a selection.
+/// Emits the magnitude of `x` with the sign of `sign`, by bit operations that ptxas combines to one
+/// `lop3`. LLVM's intrinsic becomes `abs`, `neg` and a select.
 fn copy_sign<'c>(
     cx: &Cx<'c, '_>,
     scalar: Scalar,
@@ -316,7 +318,8 @@ fn copy_sign<'c>(
     Ok(cx.builder.build_bit_cast(both, cx.scalar_type(scalar), "")?)
 }
 
-/// `bound` if `x` is beyond it, else `x`: so a NaN stays what it is, and -0 is within bounds of 0.
+/// Emits `bound` if `x` is beyond it, else `x`. NaN is thus preserved, and -0 is within a bound of
+/// 0.
 fn nearer<'c>(
     cx: &Cx<'c, '_>,
     beyond: FloatPredicate,
@@ -327,7 +330,7 @@ fn nearer<'c>(
     float(cx.builder.build_select(is_beyond, bound, x, "")?)
 }
 
-/// LLVM's intrinsic for the greater or the lesser of two.
+/// Returns LLVM's intrinsic for the maximum or the minimum of two values.
 fn extreme(greater: bool, class: Class) -> Option<&'static str> {
     match (class, greater) {
         (Class::Float, false) => Some("llvm.minimumnum"),
@@ -340,7 +343,7 @@ fn extreme(greater: bool, class: Class) -> Option<&'static str> {
     }
 }
 
-/// An intrinsic that is overloaded on the type of its first operand.
+/// Calls an intrinsic that is overloaded on the type of its first operand.
 fn overloaded<'c>(cx: &Cx<'c, '_>, name: &str, args: &[BasicValueEnum<'c>]) -> Lower<BasicValueEnum<'c>> {
     let overload: Vec<_> = args.iter().take(1).map(|arg| arg.get_type().as_basic_type_enum()).collect();
     let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|&arg| arg.into()).collect();

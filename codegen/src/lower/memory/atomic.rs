@@ -1,4 +1,4 @@
-//! Strong accesses: with an order and a scope.
+//! Strong accesses, which have an order and a scope.
 
 use inkwell::values::BasicValueEnum;
 
@@ -9,7 +9,7 @@ use crate::lower::nvvm::{self, Memory, Strong};
 use crate::lower::types::int;
 use crate::lower::{Cx, Lower, expr, memory, place};
 
-/// Lowers an access to an element of global or shared memory.
+/// Lowers a strong access to an element of global or shared memory.
 pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()> {
     let Atomic { place, index, access, order, scope } = atomic;
     let values: &[&Expr] = match access {
@@ -67,7 +67,8 @@ pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()
     }
 }
 
-/// A scalar as a register of assembly has it: there are none of 8 bits, and halves are bits.
+/// Converts a scalar to a register of inline assembly: there are no 8-bit registers, and 16-bit
+/// floats are passed as bits.
 fn to_register<'c>(cx: &Cx<'c, '_>, value: BasicValueEnum<'c>, scalar: Scalar) -> Lower<BasicValueEnum<'c>> {
     let half = cx.context.i16_type();
     Ok(match scalar.bytes() {
@@ -80,7 +81,7 @@ fn to_register<'c>(cx: &Cx<'c, '_>, value: BasicValueEnum<'c>, scalar: Scalar) -
     })
 }
 
-/// A scalar of what such a register holds.
+/// Converts such a register back to the scalar.
 fn from_register<'c>(
     cx: &Cx<'c, '_>,
     register: BasicValueEnum<'c>,

@@ -13,7 +13,7 @@ use super::{Cx, Lower, bounds, exact, expr, place, print};
 use crate::backend::BackendError;
 use crate::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
 
-/// A scalar as a register has it, of what memory or a parameter holds.
+/// Converts a scalar from its type in memory or parameters to its register type.
 pub(super) fn from_memory<'c>(
     cx: &Cx<'c, '_>,
     stored: BasicValueEnum<'c>,
@@ -27,7 +27,7 @@ pub(super) fn from_memory<'c>(
     Ok(cx.builder.build_int_compare(IntPredicate::NE, byte, zero, "")?.into())
 }
 
-/// The scalar at `address`.
+/// Loads the scalar at `address`.
 pub(super) fn load<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -37,7 +37,7 @@ pub(super) fn load<'c>(
     from_memory(cx, stored, scalar)
 }
 
-/// A scalar as memory has it, of what is in a register.
+/// Converts a scalar from its register type to its type in memory.
 pub(super) fn to_memory<'c>(
     cx: &Cx<'c, '_>,
     value: BasicValueEnum<'c>,
@@ -49,7 +49,7 @@ pub(super) fn to_memory<'c>(
     Ok(cx.builder.build_int_z_extend(int(value)?, cx.context.i8_type(), "")?.into())
 }
 
-/// Writes a scalar to `address`.
+/// Stores a scalar at `address`.
 pub(super) fn store<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -61,7 +61,7 @@ pub(super) fn store<'c>(
     Ok(())
 }
 
-/// The scalar at `address`, or the vector.
+/// Loads the scalar or the vector at `address`.
 pub(super) fn load_any<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -74,7 +74,7 @@ pub(super) fn load_any<'c>(
     }
 }
 
-/// Writes a scalar, or a vector, to `address`.
+/// Stores a scalar or a vector at `address`.
 pub(super) fn store_any<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -87,7 +87,7 @@ pub(super) fn store_any<'c>(
     }
 }
 
-/// `dest = array[index]`.
+/// Lowers `dest = array[index]`.
 pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index: &Expr) -> Lower<()> {
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = shared_address(cx, array, index, vector)?;
@@ -95,7 +95,7 @@ pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index
     place::store(cx, dest, value)
 }
 
-/// `array[index] = value`.
+/// Lowers `array[index] = value`.
 pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value: &Expr) -> Lower<()> {
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
@@ -103,7 +103,8 @@ pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value:
     store_any(cx, address, value, (scalar, vector))
 }
 
-/// The address of `array[index]`, or of the vector that begins there, and what is there.
+/// Emits the address of `array[index]`, or of the vector that begins there. Returns it with the
+/// element type.
 fn shared_address<'c>(
     cx: &mut Cx<'c, '_>,
     array: &Expr,
@@ -121,7 +122,7 @@ fn shared_address<'c>(
     Ok((element_address(cx, base, scalar, at)?, scalar))
 }
 
-/// `dest = global[index]`.
+/// Lowers `dest = global[index]`.
 pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
@@ -129,7 +130,7 @@ pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, in
     place::store(cx, dest, value)
 }
 
-/// `global[index] = value`.
+/// Lowers `global[index] = value`.
 pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
@@ -137,7 +138,7 @@ pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, val
     store_any(cx, address, value, (scalar, vector))
 }
 
-/// The address of `global[index]`; what comes after is only reached if there is such an element.
+/// Emits the address of `global[index]`, after a bounds check.
 pub(super) fn global_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
@@ -148,7 +149,8 @@ pub(super) fn global_address<'c>(
     checked_address(cx, global, index, span)
 }
 
-/// The address of `global[index]`, or of the vector that begins there: all of it is in the slice.
+/// Emits the address of `global[index]`, or of the vector that begins there, after a check that all
+/// of it lies in the slice.
 fn global_addresses<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
@@ -160,7 +162,7 @@ fn global_addresses<'c>(
     let (index, same) = exact::widened_index(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
-    // How many elements may be the first of a vector; none of a slice that is shorter.
+    // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
     let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
     let overload = [wide.into()];
     let args = [len.into(), wide.const_int(others, false).into()];
@@ -172,8 +174,8 @@ fn global_addresses<'c>(
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-/// As [`global_address`], of an index of 64 bits, and of whether it has not wrapped, if it can;
-/// `span` is what a trap names.
+/// Like [`global_address`], for a 64-bit index and the flag that it has not wrapped. `span` is the
+/// position that a failed check reports.
 pub(super) fn checked_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
@@ -188,7 +190,7 @@ pub(super) fn checked_address<'c>(
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-/// A slice of global memory: its address, its number of elements, and their type.
+/// Returns a slice of global memory: its address, its number of elements, and their type.
 pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<(PointerValue<'c>, IntValue<'c>, Scalar)> {
     let param = cx.kernel.kernel().param(global);
     match (expr::param(cx, global)?, &param.ty) {
@@ -197,13 +199,13 @@ pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<(PointerValue
     }
 }
 
-/// The address of the element `index` from `base` on.
+/// Emits the address of element `index`, relative to `base`.
 pub(super) fn element_address<'c>(
     cx: &Cx<'c, '_>,
     base: PointerValue<'c>,
     scalar: Scalar,
     index: IntValue<'c>,
 ) -> Lower<PointerValue<'c>> {
-    // SAFETY: without `inbounds` the address may lie anywhere; `base` points to such scalars.
+    // SAFETY: without `inbounds`, the address may be arbitrary; `base` points to such scalars.
     Ok(unsafe { cx.builder.build_gep(cx.memory_type(scalar), base, &[index], "")? })
 }

@@ -1,5 +1,5 @@
-//! Vectors: several consecutive elements of memory, read or written by one instruction. In
-//! registers they are arrays.
+//! Vectors: several consecutive elements of memory that are read or written with one instruction.
+//! In registers they are arrays.
 
 use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
@@ -10,22 +10,22 @@ use crate::ir::{Scalar, Span, Type};
 use crate::lower::types::{float_type, scalar_of};
 use crate::lower::{Cx, Lower, memory, place, print};
 
-/// The vector that an array in registers is in memory.
+/// The vector in memory that corresponds to an array in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) struct Vector {
     pub(in crate::lower) scalar: Scalar,
-    /// How many elements it has.
+    /// The number of elements.
     pub(in crate::lower) len: u32,
 }
 
 impl Vector {
-    /// The vector of this type; none if it is a scalar.
+    /// Returns the vector of this type, or `None` for a scalar.
     pub(in crate::lower) fn of(ty: &Type) -> Lower<Option<Self>> {
         let Type::Array(element, len) = ty else { return Ok(None) };
         Ok(Some(Self { scalar: scalar_of(element)?, len: *len }))
     }
 
-    /// What its address is a multiple of, in bytes.
+    /// Returns its size, and thus its alignment, in bytes.
     fn bytes(self) -> u32 {
         self.scalar.bytes() * self.len
     }
@@ -43,7 +43,7 @@ impl Vector {
     }
 }
 
-/// The vector at `address`, as an array.
+/// Loads the vector at `address` as an array.
 pub(in crate::lower) fn load<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -63,7 +63,7 @@ pub(in crate::lower) fn load<'c>(
     place::array(cx, &vector.array(), elements?)
 }
 
-/// Writes an array to `address`, as a vector.
+/// Stores an array at `address` as a vector.
 pub(in crate::lower) fn store<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
@@ -90,7 +90,7 @@ fn align(loaded: BasicValueEnum<'_>, vector: Vector) -> Lower<()> {
     place::align(load, vector.bytes())
 }
 
-/// Goes on only if `index` is a multiple of the vector's length, in a kernel that tests it.
+/// Checks that `index` is a multiple of the vector's length, in a checked kernel.
 pub(in crate::lower) fn check_multiple<'c>(
     cx: &mut Cx<'c, '_>,
     index: IntValue<'c>,

@@ -1,7 +1,7 @@
-//! Multiplications by the tensor cores, and what becomes of accumulators.
+//! Multiplications on the tensor cores, and operations on accumulators.
 //!
-//! An accumulator is an array of what a thread holds of it, band after band of 64 rows. Of `f32`
-//! and `i32` each element is a register; of `f16` two are.
+//! An accumulator is an array of the elements that a thread holds, band after band: of 64 rows for
+//! a warpgroup, of 16 for a warp. Two elements of `f16` share a register.
 
 mod store;
 pub(super) mod warp;
@@ -22,16 +22,16 @@ use crate::ir::{
     SharedOperand, Span, Special, StmtId, Team, Type, WarpReduceOp,
 };
 
-/// The bits of an address that a descriptor has. Source: PTX ISA, "Matrix Descriptor Format".
+/// The address bits that a descriptor holds. Source: PTX ISA, "Matrix Descriptor Format".
 const SHARED_ADDRESS: u32 = 0x3_ffff;
 
-/// What an accumulator is, and where it lives.
+/// An accumulator's type and its alloca.
 struct Home<'c> {
     ty: AccumulatorType,
     address: PointerValue<'c>,
 }
 
-/// `accumulator += left · rightᵀ`.
+/// Lowers `accumulator += left · rightᵀ`.
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
     let home = accumulator(cx, mma.accumulator)?;
     let flights = cx.kernel.flights();
@@ -43,7 +43,7 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let right = shared_side(cx, mma.op, &mma.right)?;
     let bands = home.ty.bands();
     let sparse = mma.metadata.is_some();
-    // What one instruction reads of a row of the right operand.
+    // The part of a row of the right operand that one instruction reads.
     let unit = if sparse { 2 } else { 1 };
     let steps = right.tile.k() / (right.tile.step() * unit);
     let left = left_side(cx, mma)?;
@@ -85,14 +85,14 @@ struct LeftSide<'c> {
     args: Vec<BasicValueEnum<'c>>,
 }
 
-/// Where the parts of a left operand are.
+/// The location of a left operand.
 enum LeftMatrix {
     Shared(OperandTile),
     Registers(FragmentType),
 }
 
 impl LeftMatrix {
-    /// The part for a step along K and a band of 64 rows; none if the tile has no such band.
+    /// Returns the part for a step along K and a band of 64 rows, if the tile has this band.
     fn place(&self, step: u32, band: u32) -> Option<LeftPlace> {
         match self {
             Self::Shared(tile) => {
@@ -123,7 +123,7 @@ fn left_side<'c>(cx: &mut Cx<'c, '_>, mma: &Mma) -> Lower<LeftSide<'c>> {
     }
 }
 
-/// Waits until multiplications of `accumulator` are complete.
+/// Lowers the wait for multiplications of `accumulator`.
 pub(super) fn wait(
     cx: &mut Cx<'_, '_>,
     accumulator_local: LocalId,
@@ -133,7 +133,7 @@ pub(super) fn wait(
     let home = accumulator(cx, accumulator_local)?;
     let flights = cx.kernel.flights();
     let pending = flights.pending(id);
-    // Operands in registers must not be written before this either.
+    // Operands in registers must not be overwritten before this point either.
     let mut operands = vec![];
     for &local in flights.registers(accumulator_local) {
         operands.extend(words(cx, local)?);
@@ -167,9 +167,9 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     let tile = geometry(&operand.ty, element).ok_or_else(unchecked)?;
     let address = expr::value(cx, &operand.tile).and_then(pointer)?;
     let address = cx.builder.build_ptr_to_int(address, cx.context.i32_type(), "")?;
-    // A block's shared memory ends before 2^18. In a cluster an address also has the block's rank
-    // above that, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in SASS of
-    // ptxas 13.
+    // The shared memory of a block ends below 2^18. In a cluster, an address also holds the block's
+    // rank in the bits above, where the descriptor has its first offset: `S2UR SR_CgaCtaId` in the
+    // SASS of ptxas 13.
     let address = match cx.has_clusters() {
         true => cx.builder.build_and(address, cx.u32_const(SHARED_ADDRESS), "")?,
         false => address,
@@ -182,7 +182,7 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
     Ok(SharedSide { tile, side: Side { negated: operand.ty.negated, major }, descriptor })
 }
 
-/// The instruction, and what `D` is in a register.
+/// Returns the instruction's form, and the register type of `D`.
 fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(Form, Operand)> {
     let left = match &mma.left {
         LeftOperand::Shared(operand) => operand.ty.tile.element,
@@ -196,7 +196,7 @@ fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(F
     Ok((Form { d, a, b: right, n: home.ty.columns, sparse }, register_of(home.ty.element)))
 }
 
-/// What an accumulator of these elements is in a register.
+/// Returns the register type of an accumulator of this element type.
 fn register_of(element: Scalar) -> Operand {
     if element == Scalar::F32 { Operand::F32 } else { Operand::B32 }
 }
@@ -215,12 +215,12 @@ fn fragment_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<FragmentType> {
     Ok(ty)
 }
 
-/// The registers of a left operand, and what it is.
+/// Returns the registers of a left operand, and its type.
 fn fragment<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<(Vec<BasicValueEnum<'c>>, FragmentType)> {
     Ok((words(cx, local)?, fragment_type(cx, local)?))
 }
 
-/// How many registers of 32 bits a fragment or an array of metadata is.
+/// Returns the number of 32-bit registers of a fragment or an array of metadata.
 fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
     let ty = &cx.kernel.kernel().local(local).ty;
     let count = if let Type::Fragment(fragment) = ty {
@@ -231,7 +231,7 @@ fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
     count as usize
 }
 
-/// The registers of a fragment, or of metadata.
+/// Loads the registers of a fragment or of metadata.
 fn words<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Vec<BasicValueEnum<'c>>> {
     let (address, register) = (place::home(cx, local)?, cx.context.i32_type());
     let load = |i| {
@@ -241,7 +241,7 @@ fn words<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Vec<BasicValueEnum<'c>>> 
     (0..count_of(cx, local) as u32).map(load).collect()
 }
 
-/// How many registers an accumulator takes, and the type of one.
+/// Returns the number of registers of an accumulator, and the type of one.
 fn shape<'c>(cx: &Cx<'c, '_>, ty: AccumulatorType) -> (u32, BasicTypeEnum<'c>) {
     match ty.element == Scalar::F16 {
         true => (ty.elements() / 2, cx.context.i32_type().into()),
@@ -267,14 +267,14 @@ fn set_registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, values: &[BasicValueEnum<
     Ok(())
 }
 
-/// Element `i` of what a thread holds.
+/// Loads element `i` of the elements that a thread holds.
 fn element<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
     let ty = cx.scalar_type(home.ty.element);
     let at = place::at(cx, ty, home.address, i)?;
     Ok(cx.builder.build_load(ty, at, "")?)
 }
 
-/// Two neighbours of a row, converted and packed.
+/// Emits two adjacent elements of a row, converted and packed.
 fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -> Lower<BasicValueEnum<'c>> {
     if home.ty.element == Scalar::F16 {
         let register = cx.context.i32_type();
@@ -287,8 +287,8 @@ fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -
     nvvm::emit_value(cx, &nvvm::packed(to.name(), to.bytes() == 1), &both)
 }
 
-/// `dest` is `accumulator`, as a left operand: of each 16 columns a thread holds the same elements.
-/// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", A and D.
+/// Lowers `dest = accumulator` as a left operand. In each 16 columns, a thread holds the same
+/// elements of both. Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", A and D.
 pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<()> {
     let home = accumulator(cx, from)?;
     let (element, registers) = if let Type::WarpFragment(to) = cx.kernel.kernel().local(dest).ty {
@@ -309,8 +309,8 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
     Ok(())
 }
 
-/// `dest` has `op` of each row: of a thread's own elements, then of those of the four that share
-/// it.
+/// Lowers `dest = op` of each row: first over a thread's own elements, then over the four threads
+/// that share the row.
 pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: LocalId) -> Lower<()> {
     let home = accumulator(cx, from)?;
     let address = place::home(cx, dest)?;
@@ -342,19 +342,19 @@ fn lane<'c>(cx: &mut Cx<'c, '_>, span: Span) -> Lower<IntValue<'c>> {
     special(cx, Special::LaneIdx, span)
 }
 
-/// Where a warp's rows begin.
+/// The first row of a warp.
 #[derive(Clone, Copy)]
 enum FirstRow<'c> {
-    /// At the top.
+    /// Row 0.
     Top,
-    /// Behind those of the warps before this one in its warpgroup, 16 each.
+    /// The row after those of the preceding warps in its warpgroup, 16 each.
     OfWarp(IntValue<'c>),
     /// At this row.
     Row(IntValue<'c>),
 }
 
 impl<'c> FirstRow<'c> {
-    /// That of a warp in a band of its team.
+    /// Returns the first row of this warp in a band of its team.
     fn of_team(cx: &mut Cx<'c, '_>, team: Team, span: Span) -> Lower<Self> {
         match team {
             Team::Warpgroup => {
@@ -380,7 +380,7 @@ fn special<'c>(cx: &mut Cx<'c, '_>, special: Special, span: Span) -> Lower<IntVa
     expr::int_value(cx, &Expr { kind, ty: Scalar::U32.into(), span })
 }
 
-/// Gives the warpgroup's threads this many registers.
+/// Lowers the change of the warpgroup's register count.
 pub(super) fn set_max_registers(cx: &mut Cx<'_, '_>, increase: bool, registers: u32) -> Lower<()> {
     nvvm::emit(cx, &nvvm::set_max_registers(increase, registers), &[])?;
     Ok(())
@@ -404,11 +404,11 @@ mod tests {
         compiled.unwrap_or_else(|error| panic!("{error}")).kernels.remove(0).text
     }
 
-    /// Of another block than the first of a cluster an address has bits above the offset, which
-    /// would change the field for the distance between panels.
+    /// In blocks other than the first of a cluster, an address has bits above the offset. These
+    /// would corrupt the descriptor's field for the distance between panels.
     #[test]
     fn a_descriptor_in_a_cluster_holds_the_offset_alone() {
-        // Bits 4 to 17 of the address, of which those of a tile's alignment are zeros.
+        // Bits 4 to 17 of the address, without those that are zero by the tile's alignment.
         let (of_cluster, alone) = (product(", cluster = 2"), product(""));
         assert!(of_cluster.contains(", 16320;"), "{of_cluster}");
         assert!(!alone.contains(", 16320;"), "{alone}");

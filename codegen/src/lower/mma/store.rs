@@ -1,4 +1,4 @@
-//! Accumulators, stored to tiles and to rows of global memory.
+//! Stores of accumulators to tiles and to matrices in global memory.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
@@ -9,7 +9,7 @@ use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, Team, Ti
 use crate::lower::types::{float_type, int, pointer};
 use crate::lower::{Cx, Lower, expr, memory, nvvm, place, print, tile};
 
-/// `tile = accumulator[.., first..]`.
+/// Lowers `tile = accumulator[.., first..]`.
 pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr) -> Lower<()> {
     let home = accumulator(cx, from)?;
     let Type::Tile(ty) = &to.ty else {
@@ -17,7 +17,7 @@ pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, 
     };
     let base = expr::value(cx, to).and_then(pointer)?;
     let first = expr::int_value(cx, first)?;
-    // A thread holds two of each four columns of its two rows.
+    // A thread holds two of every four elements of its two rows.
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
     let (lane, row) = (lane(cx, to.span)?, FirstRow::of_team(cx, home.ty.team, to.span)?);
     store_at(cx, &home, &Target { base, ty, first, lane, columns: ty.inner_extent(), row, byte: None })
@@ -31,24 +31,24 @@ pub(super) fn store_at<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target
     }
 }
 
-/// Where an accumulator is stored.
+/// The destination of an accumulator's store.
 pub(super) struct Target<'c, 't> {
     pub(super) base: PointerValue<'c>,
     pub(super) ty: &'t TileType,
-    /// The first element of a thread in each band.
+    /// The index of the first element to store among a thread's elements of each band.
     pub(super) first: IntValue<'c>,
     pub(super) lane: IntValue<'c>,
-    /// How many columns.
+    /// The number of columns.
     pub(super) columns: u32,
-    /// The row of the tile that is the warp's first.
+    /// The row of the tile that receives the warp's first row.
     pub(super) row: FirstRow<'c>,
-    /// The byte of a row of the tile that is the first, if it is not the row's.
+    /// The offset in bytes of the first column in a row of the tile, unless it is 0.
     pub(super) byte: Option<IntValue<'c>>,
 }
 
 impl<'c> Target<'c, '_> {
-    /// The offset of a row's first byte: the row of the tile is that of the band, of the warp in
-    /// it, and `row` together.
+    /// Emits the offset of a row's first byte. The row of the tile is the sum of those of the band,
+    /// of the warp within it, and `row`.
     fn row(&self, cx: &Cx<'c, '_>, first_of_band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
         let row = self.row.and(cx, row)?;
         let row = cx.builder.build_int_add(row, cx.u32_const(first_of_band), "")?;
@@ -65,15 +65,17 @@ impl<'c> Target<'c, '_> {
         tile::byte_offset(cx, self.base, offset)
     }
 
-    /// A thread's element `i` of a band, counted from the first that is stored.
+    /// Emits the index of a thread's element `i` of a band, counted from the first one that is
+    /// stored.
     fn element(&self, cx: &Cx<'c, '_>, home: &Home<'c>, band: u32, i: u32) -> Lower<IntValue<'c>> {
         let at = cx.u32_const(band * home.ty.elements_of_band() + i);
         Ok(cx.builder.build_int_add(self.first, at, "")?)
     }
 }
 
-/// Elements of 16 bits, as matrices of 8 × 8: four of them are 16 rows and 16 columns, and the
-/// lanes name the rows of the left two and then of the right two. Source: PTX ISA, "stmatrix".
+/// Stores 16-bit elements as matrices of 8 × 8. Four of them cover 16 rows and 16 columns. The
+/// lanes hold the addresses of the rows, of the left two matrices first, then of the right two.
+/// Source: PTX ISA, "stmatrix".
 fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
     let columns = target.columns;
     let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;
@@ -83,7 +85,7 @@ fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -
         let row = target.row(cx, band * home.ty.team.rows(), row)?;
         for chunk in (0..columns / 8).step_by(2) {
             let count = if chunk + 1 < columns / 8 { 4 } else { 2 };
-            // The last two matrices alone take the addresses of the first 16 lanes.
+            // If only two matrices are left, the addresses are those of the first 16 lanes.
             let beside = if count == 4 { side } else { cx.u32_const(0) };
             let byte = cx.builder.build_int_add(beside, cx.u32_const(chunk * 16), "")?;
             let mut args = vec![target.address(cx, row, byte)?.into()];
@@ -97,7 +99,7 @@ fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -
     Ok(())
 }
 
-/// Other elements, two neighbours at a time.
+/// Stores other elements, two adjacent ones at a time.
 fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
     let element_bytes = target.ty.element.bytes();
     let quad = cx.builder.build_right_shift(target.lane, cx.u32_const(2), false, "")?;
@@ -123,7 +125,7 @@ fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> L
     Ok(())
 }
 
-/// Two neighbours of a row as they are, in a vector.
+/// Emits two adjacent elements of a row, unconverted, as a vector.
 fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
     let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
     let both = [element(cx, home, i)?, element(cx, home, next)?];
@@ -137,8 +139,8 @@ fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<Ba
     Ok(vector.into())
 }
 
-/// Goes on only if all of `matrix` is in its slice. No sum is greater than 64 bits hold: rows but
-/// one, of at most 2^32 - 1 elements each, and one more.
+/// Checks that the whole of `matrix` lies in its slice. The sums do not exceed 64 bits: all rows
+/// but one, of at most 2^32 - 1 elements each, plus one more row.
 pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix, span: Span) -> Lower<()> {
     let (_, len, _) = memory::slice(cx, matrix.global)?;
     let [first, stride] = [expr::widened(cx, &matrix.first)?, expr::widened(cx, &matrix.stride)?];
@@ -160,8 +162,9 @@ pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix,
     print::assert(cx, inside, &format!("matrix out of bounds of `{name}`"), span)
 }
 
-/// `matrix[at..] = accumulator[.., first..]`. A thread has two neighbours of each eight columns of
-/// a row, which are one vector where that is aligned and they are both within the matrix.
+/// Lowers `matrix[at..] = accumulator[.., first..]`. Of every eight columns of a row, a thread
+/// holds two adjacent ones. They are stored as one vector if they are aligned and both within the
+/// matrix.
 pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, span: Span) -> Lower<()> {
     let home = accumulator(cx, store.accumulator)?;
     let first = expr::int_value(cx, &store.first)?;
@@ -183,16 +186,16 @@ pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, s
     Ok(())
 }
 
-/// Rows of global memory, as a thread writes them.
+/// The destination rows of a thread in global memory.
 struct Rows<'c> {
     element: Scalar,
     /// The address of the thread's first element.
     address: PointerValue<'c>,
-    /// Elements from one row to the next, in 64 bits.
+    /// The distance between rows in elements, in 64 bits.
     stride: IntValue<'c>,
-    /// How many rows and columns there are from the thread's first element on.
+    /// The numbers of rows and columns of the matrix, from the thread's first element on.
     left: [IntValue<'c>; 2],
-    /// Whether two neighbours have an address that a vector of them may have, in every row.
+    /// Whether pairs of adjacent elements are aligned for vectors, in every row.
     is_aligned: IntValue<'c>,
 }
 
@@ -212,7 +215,7 @@ impl<'c> Rows<'c> {
         let start = memory::element_address(cx, base, element, start)?;
         let is_aligned = is_aligned(cx, start, stride, element.bytes())?;
 
-        // The thread's own: two columns of a row in each 8 × 8.
+        // The thread's own first element: two columns of a row in each 8 × 8.
         let (lane, first_row) = (lane(cx, span)?, FirstRow::of_team(cx, team, span)?);
         let quad = cx.builder.build_right_shift(lane, cx.u32_const(2), false, "")?;
         let own_row = first_row.and(cx, quad)?;
@@ -232,7 +235,7 @@ impl<'c> Rows<'c> {
         Ok(Self { element, address, stride, left, is_aligned })
     }
 
-    /// Writes what is within the matrix of a thread's pairs, which are 8 columns apart.
+    /// Stores the part within the matrix of a thread's pairs, which are 8 columns apart.
     fn store_row(&self, cx: &mut Cx<'c, '_>, row: u32, pairs: &[BasicValueEnum<'c>]) -> Lower<()> {
         let [rows, columns] = self.left;
         let inside = more(cx, rows, row)?;
@@ -252,7 +255,7 @@ impl<'c> Rows<'c> {
         let whole = more(cx, columns, last)?;
         let whole = cx.builder.build_and(whole, self.is_aligned, "")?;
         when(cx, inside, |cx| {
-            // Most tiles are not at an edge, and need no more tests.
+            // Most tiles are not at an edge, and need no further tests.
             either(
                 cx,
                 whole,
@@ -262,7 +265,8 @@ impl<'c> Rows<'c> {
         })
     }
 
-    /// Writes what is within the matrix of a pair: its column from the thread's first, and address.
+    /// Stores the part within the matrix of one pair, described by its column, relative to the
+    /// thread's first, and its address.
     fn store_some(
         &self,
         cx: &mut Cx<'c, '_>,
@@ -296,7 +300,7 @@ impl<'c> Rows<'c> {
     }
 }
 
-/// Whether pairs of elements of `bytes` each, from `start` on and in every row, are aligned.
+/// Emits whether pairs of elements of `bytes` each are aligned, from `start` on and in every row.
 fn is_aligned<'c>(
     cx: &Cx<'c, '_>,
     start: PointerValue<'c>,
@@ -311,17 +315,17 @@ fn is_aligned<'c>(
     Ok(cx.builder.build_int_compare(IntPredicate::EQ, rest, wide.const_zero(), "")?)
 }
 
-/// `a - b`, or 0 where that is less.
+/// Emits `a - b`, or 0 if that is negative.
 fn less<'c>(cx: &Cx<'c, '_>, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
     cx.intrinsic_value("llvm.usub.sat", &[a.get_type().into()], &[a.into(), b.into()]).and_then(int)
 }
 
-/// Whether there are more than so many.
+/// Emits whether there are more than this number.
 fn more<'c>(cx: &Cx<'c, '_>, there: IntValue<'c>, than: u32) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_compare(IntPredicate::UGT, there, cx.u32_const(than), "")?)
 }
 
-/// Does what `then` says where `condition` holds, and elsewhere what `otherwise` says.
+/// Emits `then` for the case that `condition` holds, and `otherwise` for the case that it does not.
 fn either<'c, 'k>(
     cx: &mut Cx<'c, 'k>,
     condition: IntValue<'c>,
@@ -340,7 +344,7 @@ fn either<'c, 'k>(
     Ok(())
 }
 
-/// Does what `then` says where `condition` holds.
+/// Emits `then` for the case that `condition` holds.
 fn when<'c, 'k>(
     cx: &mut Cx<'c, 'k>,
     condition: IntValue<'c>,
@@ -349,7 +353,8 @@ fn when<'c, 'k>(
     either(cx, condition, then, |_| Ok(()))
 }
 
-/// Two neighbours of a row as elements of `to`, in what memory holds of them together.
+/// Emits two adjacent elements of a row as elements of `to`, in the form they have together in
+/// memory.
 fn neighbours_as<'c>(
     cx: &mut Cx<'c, '_>,
     home: &Home<'c>,
@@ -359,7 +364,7 @@ fn neighbours_as<'c>(
     if to.bytes() >= 4 { neighbours(cx, home, i) } else { pair(cx, home, i, to) }
 }
 
-/// The two elements of what [`neighbours_as`] makes.
+/// Emits the two elements of the result of [`neighbours_as`].
 fn parts_of<'c>(cx: &Cx<'c, '_>, pair: BasicValueEnum<'c>) -> Lower<[BasicValueEnum<'c>; 2]> {
     if let BasicValueEnum::VectorValue(vector) = pair {
         let element = |i| cx.builder.build_extract_element(vector, cx.u32_const(i), "");

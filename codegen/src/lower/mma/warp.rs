@@ -1,8 +1,8 @@
-//! Multiplications by a warp: operands in registers, and what is added to. The left operands of
-//! warpgroups are loaded as theirs.
+//! Multiplications by a warp, with operands in registers. The left operands of warpgroups are
+//! loaded in the same way.
 //!
-//! An operand is an array of registers, each of which holds, in all lanes together, 8 rows of 16
-//! bytes: what `ldmatrix` calls a matrix. Those of one instruction follow each other.
+//! An operand is an array of registers. Each register holds, across all lanes, 8 rows of 16 bytes:
+//! a matrix in the terms of `ldmatrix`. The registers of one instruction are adjacent.
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use tma_model::mma::{Accumulated, DoubleForm, Operand, WARP_ROWS, WarpForm};
@@ -18,7 +18,7 @@ use crate::lower::nvvm::{self, WarpProduct};
 use crate::lower::types::pointer;
 use crate::lower::{Cx, Lower, bounds, expr, memory, place, tile};
 
-/// `dest = tile[at..]`, as an operand.
+/// Lowers `dest = tile[at..]` as an operand.
 pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<()> {
     let ty = LoadedType::of(&cx.kernel.kernel().local(load.dest).ty);
     let ty = ty.ok_or_else(|| {
@@ -44,8 +44,8 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
     Ok(())
 }
 
-/// The registers from `first` on that one instruction loads, by the origins of what they hold: four
-/// that are the corners of a rectangle, or two, or one.
+/// Returns the origins of the registers, from `first` on, that one instruction loads: four if they
+/// are the corners of a rectangle, otherwise two or one.
 fn together(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
     let left = ty.of_warp().registers() - first;
     let origins: Vec<_> = (first..first + left.min(4)).map(|i| ty.origin(i)).collect();
@@ -57,11 +57,11 @@ fn together(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
     origins.into_iter().take(count).collect()
 }
 
-/// What an operand is loaded from.
+/// The source of an operand.
 struct Source<'c, 'l> {
     base: PointerValue<'c>,
     ty: &'l OperandType,
-    /// Row and column of the operand's matrix with which this warp's part begins.
+    /// Row and column of the start of this warp's part, in the operand's matrix.
     at: [IntValue<'c>; 2],
     lane: IntValue<'c>,
 }
@@ -82,7 +82,7 @@ impl<'c, 'l> Source<'c, 'l> {
         Ok(Self { base, ty: from, at, lane: lane(cx, tile.span)? })
     }
 
-    /// The address of a byte of the tile, by row and byte of the row.
+    /// Emits the address of a byte of the tile, from the row and the byte within the row.
     fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
         let pitch = u32::try_from(self.ty.tile.row_pitch()).unwrap_or(u32::MAX);
         let row = cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?;
@@ -90,19 +90,19 @@ impl<'c, 'l> Source<'c, 'l> {
         tile::byte_offset(cx, self.base, offset)
     }
 
-    /// Row and column of the tile for those of the operand's matrix.
+    /// Converts row and column in the operand's matrix to row and column in the tile.
     const fn in_tile<T: Copy>(&self, [row, column]: [T; 2]) -> [T; 2] {
         if self.ty.transposed { [column, row] } else { [row, column] }
     }
 
-    /// One, two or four matrices: lane `8 · i + r` names row `r` of the i-th. Source: PTX ISA,
-    /// "ldmatrix".
+    /// Loads one, two or four matrices: lane `8 · i + r` holds the address of row `r` of matrix i.
+    /// Source: PTX ISA, "ldmatrix".
     fn matrices(&self, cx: &mut Cx<'c, '_>, origins: &[[u32; 2]]) -> Lower<Vec<BasicValueEnum<'c>>> {
         let [row, column] = self.in_tile(self.at);
         let in_matrix = cx.builder.build_and(self.lane, cx.u32_const(7), "")?;
         let mut at = [cx.builder.build_int_add(row, in_matrix, "")?, column];
         let first = self.in_tile(origins.first().copied().unwrap_or_default());
-        // The second matrix lies beside the first, and the third and fourth beside these two.
+        // The second matrix is next to the first, and the third and fourth are next to these two.
         for (bit, other) in [(3, 1), (4, 2)] {
             let Some(&other) = origins.get(other) else { continue };
             let number = cx.builder.build_right_shift(self.lane, cx.u32_const(bit), false, "")?;
@@ -123,7 +123,7 @@ impl<'c, 'l> Source<'c, 'l> {
         nvvm::emit_in_place(cx, &instruction, &[], &[address.into()])
     }
 
-    /// A lane's element of 8 rows and 4 columns. Source: PTX ISA, "Matrix Fragments for
+    /// Loads a lane's element of 8 rows and 4 columns. Source: PTX ISA, "Matrix Fragments for
     /// mma.m16n8k4".
     fn element(&self, cx: &mut Cx<'c, '_>, [row, column]: [u32; 2]) -> Lower<BasicValueEnum<'c>> {
         let element = self.ty.tile.element;
@@ -140,18 +140,18 @@ impl<'c, 'l> Source<'c, 'l> {
     }
 }
 
-/// Rows of the tile of an operand, of which a batch of 1 is no other.
+/// Returns the number of rows of an operand's tile. A batch of 1 adds none.
 fn rows_of(ty: &OperandType) -> u32 {
     ty.tile.extents.iter().rev().nth(1).copied().unwrap_or(1)
 }
 
-/// A part of a tile, of which a checked kernel tests where it begins.
+/// A part of a tile. A checked kernel tests its start.
 struct Part<'l> {
     tile: &'l Expr,
     at: &'l [Expr; 2],
     extents: [u32; 2],
     whole: [u32; 2],
-    /// Which of the two lies in rows of the tile.
+    /// The index of the coordinate that runs along the rows of the tile.
     inner: usize,
 }
 
@@ -165,14 +165,14 @@ impl Part<'_> {
     }
 }
 
-/// `accumulator += left · rightᵀ`.
+/// Lowers `accumulator += left · rightᵀ`.
 pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()> {
     let home = accumulator(cx, mma.accumulator)?;
     let (left, right) = (operand(cx, mma.left)?, operand(cx, mma.right)?);
     let most = if left.ty.element == Scalar::F64 { 4 } else { 2 };
     let mut done = 0;
     while done < left.ty.units() {
-        // Whole instructions first, and then a half or a quarter of one.
+        // Whole instructions come first, then a half or a quarter of one.
         let left_over = left.ty.units() - done;
         let units = if left_over >= most { most } else { 1 << left_over.ilog2() };
         let instruction = nvvm::mma_sync(product(&home, mma.op, [left.ty, right.ty], units)?, mma.op);
@@ -220,7 +220,7 @@ struct Registers<'c> {
 }
 
 impl<'c> Registers<'c> {
-    /// Those of a band of rows and so many units.
+    /// Returns the registers of a band of rows and this number of units.
     fn part(&self, band: u32, unit: u32, units: u32) -> Vec<BasicValueEnum<'c>> {
         let halves = self.ty.side.halves();
         let first = (band * self.ty.units() + unit) * halves;
@@ -246,7 +246,7 @@ fn operand_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<WarpFragmentType> {
     Ok(ty)
 }
 
-/// What an instruction multiplies that takes so many units.
+/// Returns the shape of the instruction that takes this number of units.
 fn product(
     home: &Home<'_>,
     op: WarpMmaOp,
@@ -264,7 +264,7 @@ fn product(
     Ok(WarpProduct::Of(WarpForm { d, a, b, k: units * Operand::per_chunk(a) }))
 }
 
-/// `tile[at..] = accumulator`, converted.
+/// Lowers `tile[at..] = accumulator`, converted.
 pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, store: &WarpStore) -> Lower<()> {
     let home = accumulator(cx, store.accumulator)?;
     let Type::Tile(ty) = &store.tile.ty else {

@@ -1,19 +1,21 @@
-//! What keeps the registers of multiplications apart from all others, as ptxas 13.0 wants it.
+//! Separates the registers of multiplications from all others, as ptxas 13.0 requires.
 //!
-//! A value may be an element of an accumulator and something else as well: another element, or what
-//! is stored. LLVM then gives the multiplication a register that it copies from or to another, and
-//! ptxas takes the two for one: it finds that a register of the tensor cores is read while a
-//! multiplication is under way, and waits for all of them first (its C7517). So such a value is
-//! copied by an instruction of its own, unless it is the sum of multiplications alone, of which this
-//! is the last on its path. ptxas sees through moves, and through the same instruction on the same
-//! value, but not through permutations with different second operands, of which no byte is taken.
+//! A value may be an element of an accumulator and also have another use: it is another element as
+//! well, or it is stored. LLVM then gives the multiplication a register that it copies from or to
+//! another one, and ptxas coalesces the two. It concludes that a register of the tensor cores is
+//! read while a multiplication is in flight, and first waits for all of them (its C7517). Such a
+//! value is therefore copied by an instruction of its own, unless it is a sum that only
+//! multiplications use, of which this is the last on its path. ptxas sees through moves, and
+//! through the same instruction on the same value, but not through byte permutations with different
+//! second operands, of which no byte is selected.
 //!
-//! A left operand may be packed from elements that are used after the multiplication, too, or be
-//! such elements: halves are. Then ptxas moves some of its registers between two instructions of
-//! the multiplication, and adds a fence there (its C7519). It says nothing if there is one before
-//! each of them. What is only put together otherwise is still the same element.
+//! A left operand may be packed from elements that are used after the multiplication, or consist of
+//! such elements if they are 16-bit floats. ptxas then moves some of its registers between two
+//! instructions of the multiplication, and adds a fence there (its C7519). The warning disappears
+//! if a fence precedes each of these instructions. A value that is only rearranged otherwise counts
+//! as the same element.
 //!
-//! Which values are the same is known only when a module is optimised.
+//! Equal values are only known once a module has been optimised.
 
 use std::collections::HashSet;
 
@@ -30,37 +32,38 @@ use inkwell::values::{
 use crate::backend::BackendError;
 use crate::lower::Lower;
 
-/// Calls that are looked for.
+/// The calls that are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Marked {
     /// A multiplication.
     Multiplication(Operands),
-    /// The wait for multiplications, which names what they read although it uses none of it.
+    /// The wait for multiplications. Its operands are values that it does not use.
     Wait,
-    /// The conversion of a pair of elements to a register of a left operand.
+    /// The conversion of two elements to a register of a left operand.
     Conversion,
 }
 
-/// Which operands a multiplication has in registers.
+/// The register operands of a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) struct Operands {
-    /// So many, from the first on, are sums that no flight is adding to.
+    /// The number of operands, from the first on, that are sums to which no flight adds.
     pub(in crate::lower) sums: u32,
-    /// The first that may be of the left operand, behind all sums.
+    /// The index of the first operand that may belong to the left operand, after all sums.
     pub(in crate::lower) first_left: u32,
-    /// How many are.
+    /// The number of operands that belong to it.
     pub(in crate::lower) left: u32,
 }
 
-/// The attribute of such a call.
+/// The attribute that marks such a call.
 const MARK: &str = "tma-mark";
-/// What it is of a conversion; of a multiplication it is the numbers of [`Operands`].
+/// The attribute's value for a conversion. For a multiplication, the value is the numbers of
+/// [`Operands`].
 const CONVERSION: &str = "conversion";
-/// What it is of a wait.
+/// The attribute's value for a wait.
 const WAIT: &str = "wait";
-/// A line of a multiplication whose left operand is in registers, where a fence may be.
+/// A line in a multiplication with its left operand in registers, at which a fence may be inserted.
 const MAY_FENCE: &str = "// may fence";
-/// A line before such a multiplication that needs them.
+/// A line before such a multiplication, if it needs the fences.
 const FENCES: &str = "// fences";
 
 /// The line between two instructions of a multiplication.
@@ -92,7 +95,7 @@ fn mark_of(instruction: InstructionValue<'_>) -> Option<Marked> {
     }
 }
 
-/// Keeps the operands of multiplications apart, in a module that is optimised.
+/// Separates the operands of multiplications, in a module that has been optimised.
 pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower<()> {
     let builder = context.create_builder();
     let mut copies = 0;
@@ -120,7 +123,7 @@ pub(crate) fn keep_apart<'c>(context: &'c Context, module: &Module<'c>) -> Lower
     Ok(())
 }
 
-/// The lines of PTX with fences where multiplications need them.
+/// Returns the lines of PTX with fences inserted where multiplications need them.
 pub(crate) fn with_fences(text: &str) -> String {
     let mut is_fenced = false;
     let fenced = |line: &str| {
@@ -132,8 +135,8 @@ pub(crate) fn with_fences(text: &str) -> String {
     text.lines().map(fenced).collect()
 }
 
-/// Whether two multiplications of a text share some of their sums' registers and not all, or in
-/// another order. ptxas serialises multiplications then (its C7511).
+/// Whether two multiplications in the text share some but not all registers of their sums, or share
+/// them in another order. ptxas then serialises multiplications (its C7511).
 pub(crate) fn share_in_part(text: &str) -> bool {
     let lists = text.lines().filter(|line| line.trim_start().starts_with("wgmma.mma_async"));
     let lists: HashSet<&str> = lists.filter_map(|line| line.split(['{', '}']).nth(1)).collect();
@@ -155,7 +158,7 @@ fn packs_what_lives<'c>(
     after: &HashSet<InstructionValue<'c>>,
 ) -> bool {
     let range = operands.first_left..operands.first_left + operands.left;
-    // What is carried here was packed elsewhere: ptxas has no reason to move it.
+    // A value carried by a phi was packed elsewhere. ptxas has no reason to move it.
     let is_here = |register: &InstructionValue<'c>| register.get_opcode() != InstructionOpcode::Phi;
     let registers = range.filter_map(|i| operand(call, i)?.as_instruction_value());
     let mut open: Vec<_> = registers.filter(is_here).collect();
@@ -166,13 +169,13 @@ fn packs_what_lives<'c>(
         }
         let is_use = |&user: &InstructionValue<'c>| user != call && mark_of(user) != Some(Marked::Wait);
         let users: Vec<_> = users(value.get_first_use()).filter(is_use).collect();
-        // A converted pair is no element; and what is computed after the multiplication is not the
-        // value that it was given.
+        // A converted pair is not an element. A value computed after the multiplication is not the
+        // one that it received.
         let is_element = mark_of(value) != Some(Marked::Conversion);
         if is_element && !after.contains(&value) && is_used_after(value, &users, call, after) {
             return true;
         }
-        // The same elements, as they were before.
+        // The same elements, before they were rearranged.
         if is_rearranged(value) {
             let parts = (0..value.get_num_operands()).filter_map(|i| operand(value, i));
             open.extend(parts.filter_map(|part| part.as_instruction_value()));
@@ -181,7 +184,7 @@ fn packs_what_lives<'c>(
     false
 }
 
-/// Whether a value, computed before a multiplication, has users after it.
+/// Whether a value computed before a multiplication has users after it.
 fn is_used_after<'c>(
     value: InstructionValue<'c>,
     users: &[InstructionValue<'c>],
@@ -190,7 +193,7 @@ fn is_used_after<'c>(
 ) -> bool {
     let mut blocks = HashSet::new();
     for &user in users {
-        // A phi uses it where control leaves for there.
+        // A phi uses the value at the end of the incoming block.
         if let Ok(phi) = PhiValue::try_from(user) {
             let incoming = phi.get_incomings().filter(|(from, _)| from.as_instruction_value() == Some(value));
             let leaves: Vec<_> = incoming.map(|(_, block)| block).collect();
@@ -207,7 +210,7 @@ fn is_used_after<'c>(
     lives_on(&blocks, value.get_parent(), call)
 }
 
-/// Whether an instruction puts elements into a register or takes them out, and computes nothing.
+/// Whether an instruction only inserts elements into a register or extracts them.
 fn is_rearranged(value: InstructionValue<'_>) -> bool {
     const REARRANGE: [InstructionOpcode; 9] = [
         InstructionOpcode::And,
@@ -223,9 +226,9 @@ fn is_rearranged(value: InstructionValue<'_>) -> bool {
     REARRANGE.contains(&value.get_opcode()) || mark_of(value) == Some(Marked::Conversion)
 }
 
-/// Whether a value is several sums of a multiplication, is also used by something else than
-/// multiplications, or by one that control reaches after this. LLVM makes one register of equal
-/// constants.
+/// Whether a value is used as several sums of a multiplication, or by an instruction other than a
+/// multiplication, or by a multiplication that is reachable from this one. Constants also count:
+/// LLVM puts equal ones in the same register.
 fn is_shared<'c>(
     value: BasicValueEnum<'c>,
     call: InstructionValue<'c>,
@@ -261,8 +264,8 @@ fn is_multiplication(mark: Marked) -> bool {
     }
 }
 
-/// Whether control may reach one of these blocks from the end of the block of `call`, before a value
-/// is computed again in its own block, its `home`.
+/// Whether one of these blocks is reachable from the end of the block of `call`, without passing
+/// through `home`, the block that computes the value.
 fn lives_on<'c>(
     users: &HashSet<BasicBlock<'c>>,
     home: Option<BasicBlock<'c>>,
@@ -281,14 +284,14 @@ fn lives_on<'c>(
     false
 }
 
-/// The blocks that a block may be followed by.
+/// Returns the successors of a block.
 fn successors(block: BasicBlock<'_>) -> impl Iterator<Item = BasicBlock<'_>> {
     let last = block.get_terminator();
     let operands = last.into_iter().flat_map(InstructionValue::get_operands).flatten();
     operands.filter_map(Operand::block)
 }
 
-/// What uses a value, of which this is the first use.
+/// Returns the users of a value, of which this is the first use.
 fn users(first: Option<BasicValueUse<'_>>) -> impl Iterator<Item = InstructionValue<'_>> {
     std::iter::successors(first, |once| once.get_next_use()).filter_map(user)
 }
@@ -308,7 +311,7 @@ fn user(once: BasicValueUse<'_>) -> Option<InstructionValue<'_>> {
     }
 }
 
-/// A value of 32 bits in a register of its own. No two have the same `number`.
+/// Emits a copy of a 32-bit value in a register of its own. No two copies have the same `number`.
 fn copy<'c>(
     context: &'c Context,
     builder: &Builder<'c>,
@@ -328,7 +331,7 @@ fn copy<'c>(
     copy.ok_or_else(|| BackendError::Unchecked("a permutation without a result".to_owned()))
 }
 
-/// A line of text that stays where it is.
+/// Emits a line of text that keeps its position.
 fn comment<'c>(context: &'c Context, builder: &Builder<'c>, text: &str) -> Lower<()> {
     let ty = context.void_type().fn_type(&[], false);
     let assembly = context.create_inline_asm(ty, text.to_owned(), String::new(), true, false, None, false);

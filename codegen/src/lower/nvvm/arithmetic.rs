@@ -3,7 +3,8 @@
 use super::Operand::{B16, B32, B64, F32};
 use super::{Instruction, pure};
 
-// "Floating Point Instructions", without `.ftz` unless a word says so: subnormal numbers are kept.
+// "Floating Point Instructions", without `.ftz` unless the built-in says so: subnormal numbers are
+// kept.
 
 pub(in crate::lower) const RSQRT: Instruction = pure("rsqrt.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const EX2: Instruction = pure("ex2.approx.f32 $0, $1;", F32, &[F32], 14);
@@ -13,10 +14,10 @@ pub(in crate::lower) const SIN: Instruction = pure("sin.approx.f32 $0, $1;", F32
 pub(in crate::lower) const COS: Instruction = pure("cos.approx.f32 $0, $1;", F32, &[F32], 14);
 pub(in crate::lower) const TANH: Instruction = pure("tanh.approx.f32 $0, $1;", F32, &[F32], 70);
 
-// "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower one is
-// used; the upper one is a zero, which needs no register.
+// "cvt": two 8-bit floats at a time, the first operand in the upper half. Only the lower half is
+// used. The upper one is a constant zero, which needs no register.
 
-/// To the nearest, halves away from zero: the only rounding before PTX 8.6.
+/// Rounds to nearest, ties away from zero: the only rounding mode before PTX 8.6.
 pub(in crate::lower) const F32_TO_TF32: Instruction = pure("cvt.rna.tf32.f32 $0, $1;", B32, &[F32], 70);
 pub(in crate::lower) const F32_TO_E4M3: Instruction =
     pure("cvt.rn.satfinite.e4m3x2.f32 $0, 0f00000000, $1;", B16, &[F32], 78);
@@ -25,8 +26,8 @@ pub(in crate::lower) const F32_TO_E5M2: Instruction =
 pub(in crate::lower) const E4M3_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e4m3x2 $0, $1;", B32, &[B16], 78);
 pub(in crate::lower) const E5M2_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e5m2x2 $0, $1;", B32, &[B16], 78);
 
-// "brev". LLVM has an intrinsic for it, and makes of its leading zeros trailing ones, which it then
-// counts with a branch.
+// "brev". LLVM has an intrinsic for it, but converts its leading zeros to trailing zeros, which it
+// then counts with a branch.
 
 pub(in crate::lower) const REVERSE_32: Instruction = pure("brev.b32 $0, $1;", B32, &[B32], 20);
 pub(in crate::lower) const REVERSE_64: Instruction = pure("brev.b64 $0, $1;", B64, &[B64], 20);

@@ -1,4 +1,4 @@
-//! Accesses with an order and a scope. Sources: "ld", "st", "atom", "red".
+//! Strong accesses, with an order and a scope. Sources: "ld", "st", "atom", "red".
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::Operand::{self, B16, B32, B64, F32, F64};
 use super::{Effect, Instruction};
 use crate::ir::{AtomicOp, MemoryScope, Order, Scalar};
 
-/// How an access orders others, between whom, and the memory that it is to.
+/// The order, scope and memory of a strong access.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lower) struct Strong {
     pub(in crate::lower) order: Order,
@@ -18,23 +18,23 @@ pub(in crate::lower) struct Strong {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lower) enum Memory {
     Global,
-    /// The block's own.
+    /// The block's own shared memory.
     Shared,
-    /// That of any block of the cluster.
+    /// The shared memory of any block of the cluster.
     Cluster,
 }
 
-/// PTX that has orders and scopes, and additions of all scalars but `bf16`.
+/// The PTX version with orders and scopes, and with additions of all scalars except `bf16`.
 const SCALARS: u32 = 63;
 
-/// PTX that adds `bf16`.
+/// The PTX version with additions of `bf16`.
 const BF16: u32 = 78;
 
-/// PTX that adds vectors.
+/// The PTX version with additions of vectors.
 const VECTORS: u32 = 81;
 
 impl Strong {
-    /// The modifiers, as all of these instructions have them.
+    /// Returns the modifiers, which are the same for all of these instructions.
     fn modifiers(self) -> String {
         let memory = match self.memory {
             Memory::Global => "global",
@@ -52,7 +52,7 @@ impl Strong {
         }
     }
 
-    /// The first PTX that has the scope and the memory, of those that have the orders.
+    /// Returns the first PTX version that has orders, the scope and the memory.
     fn ptx(self) -> u32 {
         match (self.scope, self.memory) {
             (MemoryScope::Cluster, _) | (_, Memory::Cluster) => 78,
@@ -63,7 +63,7 @@ impl Strong {
         }
     }
 
-    /// An access of this text: its operands are the address and values.
+    /// Creates an access with this text. Its operands are the address and values.
     fn access(self, text: String, result: Option<Operand>, values: &[Operand], ptx: u32) -> Instruction {
         Instruction {
             text: Cow::Owned(text),
@@ -87,7 +87,7 @@ pub(in crate::lower) fn strong_store(strong: Strong, scalar: Scalar) -> Instruct
     strong.access(text, None, &[register(scalar)], SCALARS)
 }
 
-/// Operands: the address, the value. `None` where there is no such operation.
+/// Operands: the address, the value. `None` if there is no such operation.
 pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> Option<Instruction> {
     if !op.takes(scalar) {
         return None;
@@ -95,7 +95,7 @@ pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> 
     let bits = scalar.bytes() * 8;
     let what = match op {
         AtomicOp::Add if is_half(scalar) => format!("add.noftz.{}", scalar.name()),
-        // One for both signs. Source: "atom": there is no `.add.s64`.
+        // The addition is the same for both signs. Source: "atom": there is no `.add.s64`.
         AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
         AtomicOp::Add => format!("add.u{bits}"),
         AtomicOp::Min => format!("min.{}{bits}", sign(scalar)),
@@ -111,7 +111,7 @@ pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> 
     Some(strong.access(text, Some(operand), &[operand], ptx))
 }
 
-/// Operands: the address, what is expected there, what is to be there then.
+/// Operands: the address, the expected value, the new value.
 pub(in crate::lower) fn compare_and_swap(strong: Strong, scalar: Scalar) -> Option<Instruction> {
     if !AtomicOp::Exchange.takes(scalar) {
         return None;
@@ -145,12 +145,12 @@ fn sign(scalar: Scalar) -> char {
     if scalar.is_signed() { 's' } else { 'u' }
 }
 
-/// The type of so many bits: what is moved, or compared bit by bit.
+/// Returns the untyped PTX type of this size, for moves and bitwise comparisons.
 fn bits(scalar: Scalar) -> String {
     format!("b{}", scalar.bytes() * 8)
 }
 
-/// The register that holds a value of this type.
+/// Returns the register type for a value of this type.
 fn register(scalar: Scalar) -> Operand {
     match scalar {
         Scalar::Bool | Scalar::I8 | Scalar::U8 | Scalar::E4m3 | Scalar::E5m2 => B16,

@@ -1,6 +1,5 @@
 //! Bulk copies without a tensor map. Sources: "cp.async.bulk", "cp.reduce.async.bulk",
-//! "cp.async.bulk.prefetch". Sizes are in bytes; a cache policy is the last operand of what is
-//! `hinted`.
+//! "cp.async.bulk.prefetch". Sizes are in bytes. If `hinted`, a cache policy is the last operand.
 
 use super::Operand::{B16, B32, Global, Remote, Shared};
 use super::text::Text;
@@ -8,7 +7,7 @@ use super::tma::hint;
 use super::{Instruction, memory};
 use crate::ir::{ReduceFamily, ReduceOp, Scalar};
 
-/// Global to shared. Operands: to, from, the size, the barrier. `own` as of
+/// Global to shared. Operands: to, from, the size, the barrier. For `own`, see
 /// [`tensor_load`](super::tensor_load).
 pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
@@ -26,8 +25,8 @@ pub(in crate::lower) fn bulk_load(own: bool, hinted: bool) -> Instruction {
         .memory(ptx)
 }
 
-/// Global to the same place in several blocks of the cluster. Operands: to, from, the size, the
-/// barrier, the mask.
+/// Global to the same shared address in several blocks of the cluster. Operands: to, from, the
+/// size, the barrier, the mask.
 pub(in crate::lower) fn bulk_load_multicast(hinted: bool) -> Instruction {
     let modifiers = "mbarrier::complete_tx::bytes.multicast::cluster";
     let hint = hint(hinted);
@@ -51,14 +50,15 @@ pub(in crate::lower) fn bulk_store(hinted: bool) -> Instruction {
     out(Text::new(format!("cp.async.bulk.global.shared::cta.bulk_group{hint} [")), hinted)
 }
 
-/// Shared into global. Operands: as of a store. None if there is no such operation on the element.
+/// Shared into global. Operands: those of a store. `None` if there is no such operation on the
+/// element type.
 pub(in crate::lower) fn bulk_reduce(op: ReduceOp, element: Scalar, hinted: bool) -> Option<Instruction> {
     let (name, ty, hint) = (op.name(), reduced_type(op, element)?, hint(hinted));
     let opcode = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{name}.{ty} [");
     Some(out(Text::new(opcode), hinted))
 }
 
-/// The type of a reduction as PTX writes it.
+/// Returns the PTX name of the type of a reduction.
 fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
     let bits = op.family() == ReduceFamily::Bits;
     let noftz = op.wants_noftz(element);
@@ -80,7 +80,7 @@ fn reduced_type(op: ReduceOp, element: Scalar) -> Option<&'static str> {
     })
 }
 
-/// What follows the opcode of a store or reduction.
+/// Appends the operands of a store or reduction to its opcode.
 fn out(opcode: Text, hinted: bool) -> Instruction {
     opcode.operand(Global).text("], [").operand(Shared).text("], ").operand(B32).policy(hinted).memory(80)
 }
@@ -96,16 +96,16 @@ pub(in crate::lower) fn bulk_prefetch(hinted: bool) -> Instruction {
         .memory(80)
 }
 
-/// Shared to another block's shared. Operands: to, from, the size, the barrier, which is of the
-/// block that `to` is of.
+/// Shared to shared of another block. Operands: to, from, the size, and the barrier, which belongs
+/// to the same block as `to`.
 pub(in crate::lower) const BULK_COPY_REMOTE: Instruction = memory(
     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];",
     &[Remote, Shared, B32, Remote],
     80,
 );
 
-/// Shared into another block's shared. Operands: as of a copy. None if there is no such operation
-/// on the element.
+/// Shared into shared of another block. Operands: those of a copy. `None` if there is no such
+/// operation on the element type.
 pub(in crate::lower) fn bulk_reduce_remote(op: ReduceOp, element: Scalar) -> Option<Instruction> {
     let (name, ty) = (op.name(), reduced_type(op, element)?);
     let opcode = format!(

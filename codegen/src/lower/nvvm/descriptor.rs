@@ -1,6 +1,6 @@
-//! Tensor maps that a kernel changes. Sources: "tensormap.replace", "tensormap.cp_fenceproxy",
-//! "membar / fence". The fields are those of a map in shared memory; dimensions are counted from
-//! the innermost.
+//! Modification of tensor maps by a kernel. Sources: "tensormap.replace",
+//! "tensormap.cp_fenceproxy", "membar / fence". The fields are those of a map in shared memory.
+//! Dimensions are counted from the innermost.
 
 use super::Operand::{B32, B64, Global, Shared};
 use super::text::Text;
@@ -15,7 +15,7 @@ pub(in crate::lower) fn replace_extent(dimension: usize) -> Instruction {
     replace("global_dim", dimension).operand(B32).memory(83)
 }
 
-/// Operands: the map, the bytes. The innermost dimension has none: 0 is the next.
+/// Operands: the map, the bytes. The innermost dimension has no stride; index 0 is the next one.
 pub(in crate::lower) fn replace_stride(dimension: usize) -> Instruction {
     replace("global_stride", dimension).operand(B64).memory(83)
 }
@@ -27,7 +27,7 @@ fn replace(field: &str, dimension: usize) -> Text {
         .text(&format!("], {dimension}, "))
 }
 
-/// Copies a map and releases the copy to the tensor-map proxy. Operands: to, from.
+/// Copies a map and releases the copy to the tensormap proxy. Operands: to, from.
 pub(in crate::lower) const PUBLISH_MAP: Instruction = convergent(
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
     &[Global, Shared],

@@ -30,7 +30,7 @@ pub(in crate::lower) const MBARRIER_EXPECT_TX: Instruction =
 
 // Arrivals at the barrier of another block.
 
-/// `cluster`: what this thread wrote is to be seen by that block's threads.
+/// With `cluster`, the writes of this thread become visible to the threads of the barrier's block.
 pub(in crate::lower) fn remote_mbarrier_arrive(cluster: bool) -> Instruction {
     memory(
         match cluster {
@@ -45,16 +45,16 @@ pub(in crate::lower) fn remote_mbarrier_arrive(cluster: bool) -> Instruction {
 pub(in crate::lower) const REMOTE_MBARRIER_ARRIVE_EXPECT_TX: Instruction =
     memory("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [$0], $1;", &[Remote, B32], 80);
 
-// Waits. `cluster`: what the threads of other blocks wrote is to be seen.
+// Waits. With `cluster`, the writes of threads of other blocks become visible.
 
-/// The opcode of a wait, and the first PTX version that has it. Without a scope it is that of the
-/// block.
+/// Returns the opcode of a wait, and the first PTX version that has it. Without a scope, it is that
+/// of the block.
 fn opcode(wait: &str, cluster: bool) -> (String, u32) {
     let (scope, ptx) = if cluster { (".acquire.cluster", 80) } else { ("", 78) };
     (format!("mbarrier.{wait}{scope}.shared::cta.b64"), ptx)
 }
 
-/// Asks once.
+/// Creates a single test.
 fn question(wait: &str, operands: &'static [Operand], cluster: bool) -> Instruction {
     let (opcode, ptx) = opcode(wait, cluster);
     let others: String = (2..=operands.len()).map(|i| format!(", ${i}")).collect();
@@ -67,7 +67,8 @@ fn question(wait: &str, operands: &'static [Operand], cluster: bool) -> Instruct
     }
 }
 
-/// Waits without end. The loop is part of the text, so that LLVM neither unrolls nor rotates it.
+/// Creates a wait until the phase completes. The loop is part of the text, so LLVM can neither
+/// unroll nor rotate it.
 fn endless(wait: &str, operands: &'static [Operand], cluster: bool) -> Instruction {
     let (opcode, ptx) = opcode(wait, cluster);
     Instruction {

@@ -15,7 +15,7 @@ use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
 
-/// Registers that instructions write, and read before if they are tied.
+/// Instructions that write registers in place, and read them before if the registers are tied.
 pub(in crate::lower) struct InPlace {
     pub(super) text: String,
     pub(super) register: Operand,
@@ -23,104 +23,105 @@ pub(in crate::lower) struct InPlace {
     pub(super) before: Before,
     pub(super) role: Role,
     pub(super) operands: Vec<Operand>,
-    /// Whether it does nothing but write those registers.
+    /// Whether writing those registers is the only effect.
     pub(super) is_pure: bool,
     pub(super) ptx: u32,
 }
 
-/// What instructions in place do, as far as registers are [kept apart](super::keep_apart) for it.
+/// The role of in-place instructions for the [separation of registers](super::keep_apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Role {
-    /// They start to multiply a left operand of so many registers.
+    /// Starts multiplications, with this number of registers for the left operand.
     Multiply { left: usize },
-    /// They wait for that.
+    /// Waits for multiplications.
     Wait,
-    /// Something else.
+    /// Any other role.
     Other,
 }
 
-/// What is done with the values that are in the registers before.
+/// The treatment of the previous values in the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Before {
-    /// They are not read. No operand shares a register with them: they are written while operands
-    /// are still read.
+    /// The previous values are not read. No operand shares a register with the results, which are
+    /// written while operands are still read.
     Ignored,
-    /// They are added to where they are.
+    /// The previous values are operands in the same registers.
     Kept,
-    /// They are moved to registers of their own first.
+    /// The previous values are moved to fresh registers first.
     ///
-    /// ptxas 13.0 takes all multiplications that name a register to work on the same registers in
-    /// the same order. If only some elements of an accumulator were written since the last one,
-    /// LLVM gives those other registers and keeps the rest, and ptxas gives up (its C7511). Moves
-    /// of all of them cost nothing: ptxas makes them the same register where it can.
+    /// ptxas 13.0 expects that all multiplications that name a register work on the same set of
+    /// registers in the same order. If only some elements of an accumulator were written since the
+    /// last multiplication, LLVM assigns other registers to those and keeps the rest, and ptxas
+    /// serialises (its C7511). Moving all of them costs nothing: ptxas coalesces the moves where it
+    /// can.
     Moved,
 }
 
 /// The operands of a multiplication, and how it reads them.
 pub(in crate::lower) struct Multiplication {
-    /// The instruction.
+    /// The form of the instruction.
     pub(in crate::lower) form: Form,
-    /// What it adds, and how.
+    /// The operation.
     pub(in crate::lower) op: MmaOp,
-    /// How many registers of an accumulator one instruction has.
+    /// The number of accumulator registers per instruction.
     pub(in crate::lower) registers: usize,
-    /// What `D` is in a register.
+    /// The register type of `D`.
     pub(in crate::lower) register: Operand,
-    /// What the first instruction of each band adds to.
+    /// The treatment of the accumulator's previous value by the first instruction of each band.
     pub(in crate::lower) before: Before,
-    /// For each step along K, and in it each band of 64 rows.
+    /// The steps along K, and within each the bands of 64 rows.
     pub(in crate::lower) steps: Vec<Vec<Step>>,
     pub(in crate::lower) left: Side,
     pub(in crate::lower) right: Side,
 }
 
-/// How one operand is read.
+/// The modifiers of one operand.
 #[derive(Clone, Copy)]
 pub(in crate::lower) struct Side {
     pub(in crate::lower) negated: bool,
-    /// Of an operand in shared memory whose type can be transposed.
+    /// The major dimension, for an operand in shared memory whose element type can be transposed.
     pub(in crate::lower) major: Option<Major>,
 }
 
-/// Where one instruction finds its operands.
+/// The operands of one instruction.
 pub(in crate::lower) struct Step {
     pub(in crate::lower) left: LeftPlace,
-    /// What is added to the right operand's descriptor.
+    /// The offset to add to the right operand's descriptor.
     pub(in crate::lower) right: u32,
-    /// Of a sparse left operand.
+    /// The metadata of a sparse left operand.
     pub(in crate::lower) metadata: Option<Metadata>,
 }
 
-/// Where one instruction finds the metadata of its left operand.
+/// The metadata of one instruction's left operand.
 pub(in crate::lower) struct Metadata {
-    /// The register among those of all instructions.
+    /// The index among the metadata registers of all instructions.
     register: usize,
-    /// Which of each four threads hold it.
+    /// The selector of the threads, out of each four, that hold it.
     selector: u32,
 }
 
 impl Metadata {
-    /// For a step, of so many, of a band of 64 rows.
+    /// Returns the metadata for step `step` of `steps` and a band of 64 rows.
     pub(in crate::lower) fn of(element: Element, [steps, step]: [u32; 2], band: u32) -> Self {
         let (each, per_band) = (element.selectors(), metadata_of_band(element, steps));
         Self { register: (band * per_band + step / each) as usize, selector: step % each }
     }
 }
 
-/// Where one instruction finds its left operand.
+/// The left operand of one instruction.
 pub(in crate::lower) enum LeftPlace {
-    /// What is added to its descriptor.
+    /// The offset to add to its descriptor.
     Shared(u32),
     /// The first of its registers.
     Registers(usize),
 }
 
-/// All of a multiplication: the fence before it, its instructions, and the end of its group.
+/// Returns a whole multiplication: the fence before it, its instructions, and the commit of its
+/// group.
 ///
-/// The operands are the left one, a descriptor or registers, the right one's descriptor, and the
-/// registers of metadata. As one
-/// text, so that nothing comes in between: ptxas serialises a multiplication whose accumulator is
-/// touched on the way.
+/// The operands are the left one (a descriptor or registers), the right one's descriptor, and the
+/// registers of metadata. The multiplication is a single text, so nothing can be scheduled in
+/// between: ptxas serialises a multiplication whose accumulator is accessed before it ends.
 pub(in crate::lower) fn multiply(
     multiplication: &Multiplication,
     left_registers: usize,
@@ -179,7 +180,7 @@ pub(in crate::lower) fn multiply(
     }
 }
 
-/// A descriptor moved on by `offset`: as it is, or in the register `name`.
+/// Returns a descriptor advanced by `offset`: the descriptor itself, or the register `name`.
 fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> String {
     if offset == 0 {
         return descriptor.to_owned();
@@ -188,13 +189,13 @@ fn moved(lines: &mut Vec<String>, name: &str, descriptor: &str, offset: u32) -> 
     name.to_owned()
 }
 
-/// So many operands in braces.
+/// Returns this number of operands in braces.
 pub(super) fn list(first: usize, count: usize) -> String {
     let all: Vec<_> = (first..first + count).map(|operand| format!("${operand}")).collect();
     format!("{{{}}}", all.join(", "))
 }
 
-/// What follows the types in the instruction's name.
+/// Returns the suffix after the types in the instruction's name.
 const fn suffix(op: MmaOp) -> &'static str {
     match op {
         MmaOp::Add => "",
@@ -203,7 +204,7 @@ const fn suffix(op: MmaOp) -> &'static str {
     }
 }
 
-/// `imm-scale-a`, `imm-scale-b`, `imm-trans-a`, `imm-trans-b`, as far as the form has them.
+/// Returns `imm-scale-a`, `imm-scale-b`, `imm-trans-a` and `imm-trans-b`, if the form has them.
 fn immediates(multiplication: &Multiplication) -> String {
     let Multiplication { form, left, right, .. } = multiplication;
     let mut all = vec![];
@@ -217,28 +218,29 @@ fn immediates(multiplication: &Multiplication) -> String {
 
 /// A wait for multiplications of an accumulator.
 pub(in crate::lower) struct Wait {
-    /// What the accumulator is in a register.
+    /// The register type of the accumulator.
     pub(in crate::lower) register: Operand,
-    /// How many registers it has.
+    /// The number of the accumulator's registers.
     pub(in crate::lower) registers: usize,
-    /// How many registers the multiplications read until then.
+    /// The number of registers that the multiplications read until then.
     pub(in crate::lower) operands: usize,
-    /// How many groups may be under way afterwards.
+    /// The number of groups that may be in flight afterwards.
     pub(in crate::lower) pending: u32,
-    /// Whether its values are moved out of the registers that the multiplications had. Nothing is
-    /// under way in the accumulator afterwards.
+    /// Whether the values are moved out of the registers that the multiplications used. If so,
+    /// nothing is in flight in the accumulator afterwards.
     pub(in crate::lower) is_moved: bool,
-    /// Whether elements of an accumulator are halves of its registers, and used one by one.
+    /// Whether elements of the accumulator are halves of its registers, and are used separately.
     pub(in crate::lower) halves_apart: bool,
 }
 
-/// Waits until at most so many groups are under way, and may move the accumulator's values out of
-/// the registers that the multiplications had, as they are [moved](Before::Moved) in.
+/// Returns a wait until at most `pending` groups are in flight. It may move the accumulator's
+/// values out of the registers that the multiplications used, just as they are
+/// [moved](Before::Moved) in.
 ///
-/// ptxas 13.0 makes one operation of those on the two halves of registers, and puts what takes the
-/// halves apart before the wait: it then waits there again, and says so (its C7517). The wait names
-/// no registers, but the accumulators do not exist before a permutation of their bytes, which
-/// changes nothing; a move is not enough.
+/// ptxas 13.0 combines operations on the two halves of a register, and moves the extraction of the
+/// halves before the wait. It then inserts another wait there, with a warning (its C7517). The wait
+/// names no registers, but a byte permutation that changes nothing makes the accumulators defined
+/// only after it. A move does not have this effect.
 pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
     let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
     let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_moved);
@@ -258,7 +260,7 @@ pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
     }
 }
 
-/// Emits instructions that work on registers in place: what is in them afterwards.
+/// Emits in-place instructions, and returns the values of the registers afterwards.
 pub(in crate::lower) fn emit_in_place<'c>(
     cx: &mut Cx<'c, '_>,
     instruction: &InPlace,
@@ -295,7 +297,7 @@ pub(in crate::lower) fn emit_in_place<'c>(
         cx.context.create_inline_asm(ty, text.clone(), constraints.join(","), !is_pure, false, None, false);
     let inputs: Vec<BasicMetadataValueEnum<'c>> = inputs.into_iter().map(Into::into).collect();
     let call = cx.builder.build_indirect_call(ty, assembly, &inputs, "")?;
-    // The value of `memory` is a set of accesses, of which 0 is none.
+    // The value of the `memory` attribute is a set of accesses, and 0 is the empty set.
     let of_registers: &[&str] = if *is_pure { &["willreturn", "memory"] } else { &[] };
     for name in ["nounwind", "convergent"].iter().chain(of_registers) {
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
@@ -323,7 +325,7 @@ fn parts<'c>(cx: &Cx<'c, '_>, all: StructValue<'c>, count: usize) -> Lower<Vec<B
     (0..u32::try_from(count).unwrap_or(u32::MAX)).map(part).collect()
 }
 
-/// Stores matrices of 8 × 8 elements of 16 bits, one a register.
+/// Stores 8 × 8 matrices of 16-bit elements, one per register.
 pub(in crate::lower) fn stmatrix(registers: usize) -> Instruction {
     let all: Vec<_> = (1..=registers).map(|i| format!("${i}")).collect();
     Instruction {
@@ -338,7 +340,7 @@ pub(in crate::lower) fn stmatrix(registers: usize) -> Instruction {
     }
 }
 
-/// Two f32, converted to two elements in one register, the second in the high half.
+/// Converts two f32 to two elements in one register, the second in the high half.
 pub(in crate::lower) fn packed(element: &str, saturates: bool) -> Instruction {
     let saturation = if saturates { ".satfinite" } else { "" };
     Instruction {

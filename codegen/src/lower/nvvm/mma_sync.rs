@@ -1,4 +1,4 @@
-//! Instructions of a warp's multiplications. Sources: PTX ISA, "mma", "ldmatrix".
+//! Instructions for multiplications by a warp. Sources: PTX ISA, "mma", "ldmatrix".
 
 use tma_model::mma::{Accumulated, DoubleForm, Operand as Element, WarpForm};
 
@@ -6,18 +6,18 @@ use super::Operand::{B32, F32, F64, Shared};
 use super::mma::{Before, InPlace, Role, list};
 use crate::ir::WarpMmaOp;
 
-/// What one instruction multiplies, of an operand's registers so many units.
+/// The shape of one instruction, including its number of units along K.
 #[derive(Clone, Copy)]
 pub(in crate::lower) enum WarpProduct {
-    /// All but f64.
+    /// Every element type but f64.
     Of(WarpForm),
-    /// Of f64.
+    /// The element type f64.
     Double(DoubleForm),
 }
 
 impl WarpProduct {
-    /// Registers of each thread: of A, B and D. Source: PTX ISA, "Matrix Fragments for
-    /// mma.m16n8k*".
+    /// Returns the numbers of registers per thread of A, B and D. Source: PTX ISA, "Matrix
+    /// Fragments for mma.m16n8k*".
     pub(in crate::lower) const fn registers(self) -> [usize; 3] {
         let [a, b, d] = match self {
             Self::Of(form) => form.registers(),
@@ -27,7 +27,7 @@ impl WarpProduct {
     }
 }
 
-/// Loads matrices of 8 × 8 elements of 16 bits, or of as many bytes, one a register.
+/// Loads 8 × 8 matrices of 16-bit elements, or of rows of the same size in bytes, one per register.
 pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace {
     let trans = if transposed { ".trans" } else { "" };
     InPlace {
@@ -45,7 +45,7 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
     }
 }
 
-/// Adds a product to registers.
+/// Multiplies and adds to registers.
 pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace {
     let [a, b, d] = product.registers();
     let (saturates, combines) = match op {
@@ -80,10 +80,10 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
     }
 }
 
-/// The first PTX version that has a form.
+/// Returns the first PTX version that has a form.
 const fn version(form: WarpForm) -> (u32, u32) {
     match form.a {
-        // Bits are combined by `and` since PTX 7.1, as by `xor` since 7.0.
+        // `and` of bits exists since PTX 7.1, `xor` since 7.0.
         Element::B1 => (7, 1),
         Element::F16
         | Element::Bf16

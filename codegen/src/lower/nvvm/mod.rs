@@ -1,9 +1,9 @@
-//! Every PTX instruction that LLVM IR has no operation for: the one place with assembly strings.
-//! Here is how they are emitted; each file below has those of one kind.
+//! The PTX instructions that LLVM IR cannot express. All inline assembly strings are in this
+//! module. This file emits them; each submodule has the instructions of one kind.
 //!
-//! An entry says what its operands are, what it means to the optimiser and which PTX version knows
-//! it; a kernel's PTX version is the greatest of those it uses. All sources are chapters of the PTX
-//! ISA; "PTX" is the version in the chapter's notes, as major × 10 + minor.
+//! An entry states its operands, its effect for the optimiser, and the PTX version that introduced
+//! it. The PTX version of a kernel is the greatest one among its instructions. All sources are
+//! chapters of the PTX ISA. Versions are those in the chapters' notes, as major × 10 + minor.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ pub(in crate::lower) use stop::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;
 
-/// What an operand is.
+/// The type of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Operand {
     /// A predicate.
@@ -58,11 +58,11 @@ pub(in crate::lower) enum Operand {
     F32,
     /// An f64.
     F64,
-    /// A 32-bit number in the instruction itself.
+    /// A 32-bit immediate.
     Immediate,
-    /// An address in shared memory, in 32 bits.
+    /// A 32-bit address in shared memory.
     Shared,
-    /// An address in the shared memory of a block of the cluster, in 32 bits.
+    /// A 32-bit address in the shared memory of a block of the cluster.
     Remote,
     /// An address in global memory.
     Global,
@@ -72,19 +72,20 @@ pub(in crate::lower) enum Operand {
 
 use Operand::{B16, B32, B64, F32, F64, Generic, Global, Immediate, Pred, Remote, Shared};
 
-/// What the optimiser has to know.
+/// The effect of an instruction, for the optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Effect {
-    /// Only the result: may be moved, merged and dropped.
+    /// None but the result: the instruction may be moved, merged and removed.
     Pure,
-    /// Reads or writes memory: stays where it is among other accesses.
+    /// Reads or writes memory: the order relative to other accesses is kept.
     Memory,
-    /// Memory, and threads meet: must not be made to depend on more or fewer conditions than it
-    /// does, nor be duplicated.
+    /// Accesses memory, and may synchronise threads: must neither become control-dependent on more
+    /// or fewer conditions, nor be duplicated.
     Convergent,
 }
 
-/// An instruction. `$n` in its text counts the result, if there is one, and then the operands.
+/// An instruction. `$n` in its text refers to the result, if there is one, and then to the
+/// operands.
 #[derive(Debug)]
 pub(in crate::lower) struct Instruction {
     text: Cow<'static, str>,
@@ -125,8 +126,9 @@ const fn convergent(text: &'static str, operands: &'static [Operand], ptx: u32) 
 }
 
 impl Operand {
-    /// LLVM's letter for it. Source: LLVM, "LLVM Language Reference Manual", "Inline Assembler
-    /// Expressions", "Supported Constraint Code List", NVPTX; `b` is in `NVPTXISelLowering.cpp`.
+    /// Returns LLVM's constraint letter. Source: LLVM, "LLVM Language Reference Manual", "Inline
+    /// Assembler Expressions", "Supported Constraint Code List", NVPTX; `b` is in
+    /// `NVPTXISelLowering.cpp`.
     const fn constraint(self) -> &'static str {
         match self {
             Pred => "b",
@@ -156,7 +158,7 @@ impl Operand {
     }
 }
 
-/// The constraints of `instruction`, as LLVM wants them.
+/// Returns the constraint string of `instruction` for LLVM.
 fn constraints(instruction: &Instruction) -> String {
     let result = instruction.result.map(|operand| format!("={}", operand.constraint()));
     let operands = instruction.operands.iter().map(|operand| operand.constraint().to_owned());
@@ -192,7 +194,7 @@ pub(in crate::lower) fn emit<'c>(
     );
     let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|&arg| arg.into()).collect();
     let call = cx.builder.build_indirect_call(ty, assembly, &args, "")?;
-    // The value of `memory` is a set of accesses, of which 0 is none.
+    // The value of the `memory` attribute is a set of accesses, and 0 is the empty set.
     let attributes: &[&str] = match instruction.effect {
         Effect::Pure => &["nounwind", "willreturn", "memory"],
         Effect::Memory => &["nounwind"],

@@ -1,15 +1,15 @@
-//! How kernels that multiply stop. Sources: "trap", "wgmma.wait_group", "Memory Consistency Model",
-//! "Causality order".
+//! Early termination of kernels with multiplications. Sources: "trap", "wgmma.wait_group", "Memory
+//! Consistency Model", "Causality order".
 //!
-//! ptxas waits for all multiplications before a kernel ends, and says so if the kernel has not done
-//! it itself (its C7517), also where none is under way on the path that stops. Only some threads of
-//! a warp may stop, and a wait is for all of them: so it stands behind the trap, where ptxas finds
-//! it and no thread comes. Before the trap, an H200 waits for ever.
+//! ptxas waits for all multiplications before a kernel ends, with a warning if the kernel has not
+//! done so itself (its C7517), even if none is in flight on the path that stops. A wait must be
+//! executed by all threads of a warp, but only some may stop. The wait is therefore placed after
+//! the trap, where ptxas sees it but no thread reaches it. An H200 hangs on a wait before the trap.
 //!
-//! In a loop where multiplications are under way, or that is entered or left so, ptxas 13.0 waits
-//! before a trap all the same, as it takes that for the end of the path. There the trap has a
-//! condition, which always holds and of which ptxas does not know that: that a lane has a place in
-//! its warp. Elsewhere it has none: one more path costs registers.
+//! ptxas 13.0 takes a trap for the end of the path. It still inserts a wait before the trap if
+//! multiplications are in flight in the loop around it, or at the entry or exit of the loop. There,
+//! the trap has a condition that always holds, which ptxas does not know: that `%lanemask_eq` is
+//! not 0. Elsewhere the trap is unconditional, as one more path costs registers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use tma_model::assertion::{BLOCK_SHIFT, Remark, THREAD_SHIFTS};
 use super::Operand::Global;
 use super::{Effect, Instruction};
 
-/// What a stop's condition is computed by, and the trap.
+/// Returns the computation of a stop's condition, and the trap.
 fn trap(in_flight: bool) -> (&'static str, &'static str) {
     if !in_flight {
         return ("", "trap;");
@@ -31,7 +31,8 @@ fn trap(in_flight: bool) -> (&'static str, &'static str) {
     (condition, "@%stops trap;")
 }
 
-/// Stops; whether in a loop, with multiplications under way there or where it is entered or left.
+/// Stops. `in_flight` says whether this is in a loop with multiplications in flight, inside or at
+/// its entry or exit.
 pub(in crate::lower) fn stop(in_flight: bool) -> Instruction {
     let (condition, trap) = trap(in_flight);
     Instruction {
@@ -43,13 +44,13 @@ pub(in crate::lower) fn stop(in_flight: bool) -> Instruction {
     }
 }
 
-/// Tells the host which assertion failed, and in which thread, if it listens, and stops. The
-/// operand is the place of the address where it listens. The host reads it when the kernel is gone:
-/// the fence keeps the trap behind the write.
+/// Stops, after reporting the failed assertion and its thread to the host, if it listens. The
+/// operand is the location of the host's address. The host reads the report once the kernel has
+/// ended: the fence keeps the trap after the write.
 pub(in crate::lower) fn fail(remark: &Remark<'_>, in_flight: bool) -> Instruction {
     let [thread_y, thread_z] = THREAD_SHIFTS;
     let number = remark.number;
-    // LLVM takes a dollar sign for the beginning of an operand.
+    // LLVM parses a dollar sign as the start of an operand.
     let remark = remark.to_string().replace('$', "$$");
     let (condition, trap) = trap(in_flight);
     let text = format!(
@@ -88,13 +89,14 @@ pub(in crate::lower) fn fail(remark: &Remark<'_>, in_flight: bool) -> Instructio
     }
 }
 
-/// What the line of a stop has.
+/// The text in the line of a stop.
 const STOP: &str = "trap;";
 
-/// Lets a kernel that multiplies go around its branches to blocks that stop.
+/// Rewrites branches to blocks that stop, in a kernel with multiplications.
 ///
-/// ptxas 13.0 waits for the multiplications under way where a conditional branch leads to a `trap`,
-/// and says so (its C7517). If that branch goes around one without a condition, it does not.
+/// If a conditional branch leads to a `trap`, ptxas 13.0 waits there for the multiplications in
+/// flight, with a warning (its C7517). If the branch skips an unconditional one instead, it does
+/// not.
 pub(crate) fn around_stops(text: &str) -> String {
     if !text.contains("wgmma.") {
         return text.to_owned();

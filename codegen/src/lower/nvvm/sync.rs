@@ -1,4 +1,4 @@
-//! Where threads meet, and fences.
+//! Barriers between threads, and fences.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::ir::{Fence, FencedMemory, Scope};
 pub(in crate::lower) const SYNC_THREADS: Instruction = convergent("barrier.sync.aligned 0;", &[], 60);
 pub(in crate::lower) const SYNC_WARP: Instruction = convergent("bar.warp.sync 0xffffffff;", &[], 60);
 pub(in crate::lower) const SYNC_NAMED: Instruction = convergent("barrier.sync $0, $1;", &[B32, B32], 60);
-/// The threads of a warpgroup meet at a barrier of their own.
+/// Synchronises the threads of a warpgroup at a barrier of its own.
 pub(in crate::lower) fn sync_warpgroup(barrier: u32) -> Instruction {
     Instruction {
         text: Cow::Owned(format!("barrier.sync {barrier}, {WARPGROUP_THREADS};")),
@@ -32,7 +32,7 @@ pub(in crate::lower) const ELECT: Instruction = Instruction {
     ptx: 80,
 };
 
-// "barrier.cluster". The two halves may stand where threads of a warp go different ways.
+// "barrier.cluster". The two halves may be executed by threads of a warp that have diverged.
 
 pub(in crate::lower) const SYNC_CLUSTER: Instruction = convergent(
     "barrier.cluster.arrive.release.aligned;\n\
@@ -50,11 +50,11 @@ pub(in crate::lower) const GRID_DEPENDENCY_WAIT: Instruction = memory("griddepco
 pub(in crate::lower) const GRID_DEPENDENCY_LAUNCH: Instruction =
     memory("griddepcontrol.launch_dependents;", &[], 78);
 
-/// The blocks of a grid meet. Operands: the counter's address, what this block adds to it, and
-/// whether this thread does it for its block. The blocks' numbers add up to 2^31: each meeting
-/// turns the highest bit over and leaves the others as they were, so the counter needs no reset.
-/// What the block wrote before is released with the addition, as the block's barriers put it before
-/// that ("Memory Consistency Model", "Causality order").
+/// Synchronises the blocks of a grid. Operands: the counter's address, the number that this block
+/// adds to it, and whether this thread does so for its block. The numbers of all blocks add up to
+/// 2^31: each synchronisation flips the highest bit and leaves the others unchanged, so the counter
+/// needs no reset. The addition releases the previous writes of the block, which the block's
+/// barriers order before it ("Memory Consistency Model", "Causality order").
 pub(in crate::lower) const SYNC_GRID: Instruction = convergent(
     "{\n\
      \t.reg .pred %waits;\n\
@@ -76,7 +76,7 @@ pub(in crate::lower) const SYNC_GRID: Instruction = convergent(
 
 // "membar / fence".
 
-/// A fence; those of memory are for the whole device.
+/// Returns a fence. Memory fences have the scope of the device.
 pub(in crate::lower) const fn fence(fence: Fence) -> Instruction {
     match fence {
         Fence::ProxyAsync(FencedMemory::All) => memory("fence.proxy.async;", &[], 80),

@@ -1,41 +1,41 @@
-//! Instructions whose text depends on a rank or on qualifiers, written piece by piece.
+//! Instructions whose text depends on a rank or on qualifiers, assembled piece by piece.
 
 use std::borrow::Cow;
 
 use super::Operand::{self, B32, B64};
 use super::{Effect, Instruction};
 
-/// An instruction being written: its operands are numbered in the order in which they come.
+/// A partial instruction. Its operands are numbered in order.
 pub(super) struct Text {
     text: String,
     operands: Vec<Operand>,
 }
 
 impl Text {
-    /// Begins with the opcode and its qualifiers.
+    /// Starts with the opcode and its qualifiers.
     pub(super) fn new(opcode: impl Into<String>) -> Self {
         Self { text: opcode.into(), operands: vec![] }
     }
 
-    /// Goes on with `text` as it is.
+    /// Appends `text`.
     pub(super) fn text(mut self, text: &str) -> Self {
         self.text.push_str(text);
         self
     }
 
-    /// Goes on with an operand.
+    /// Appends an operand.
     pub(super) fn operand(mut self, operand: Operand) -> Self {
         self.text.push_str(&format!("${}", self.operands.len()));
         self.operands.push(operand);
         self
     }
 
-    /// Goes on with `count` operands of 32 bits in braces: coordinates.
+    /// Appends `count` 32-bit operands in braces: coordinates.
     pub(super) fn vector(self, count: usize) -> Self {
         self.vector_of(B32, count)
     }
 
-    /// Goes on with `count` operands in braces.
+    /// Appends `count` operands in braces.
     pub(super) fn vector_of(mut self, operand: Operand, count: usize) -> Self {
         self = self.text("{");
         for i in 0..count {
@@ -44,13 +44,12 @@ impl Text {
         self.text("}")
     }
 
-    /// Goes on with a cache policy as the last operand, which the qualifier `.L2::cache_hint`
-    /// announces.
+    /// Appends a cache policy as the last operand, as the qualifier `.L2::cache_hint` requires.
     pub(super) fn policy(self, hinted: bool) -> Self {
         if hinted { self.text(", ").operand(B64) } else { self }
     }
 
-    /// Ends an instruction without a result that touches memory, of PTX version `ptx`.
+    /// Finishes an instruction without a result that accesses memory, of PTX version `ptx`.
     pub(super) fn memory(self, ptx: u32) -> Instruction {
         Instruction {
             text: Cow::Owned(self.text + ";"),

@@ -1,7 +1,7 @@
-//! The copy engine. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+//! Tensor copies. Sources: "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
 //! "cp.async.bulk.prefetch.tensor", "createpolicy", "prefetch", "cp.async.bulk.commit_group",
-//! "cp.async.bulk.wait_group". Coordinates are innermost first; a cache policy is the last operand
-//! of what is `hinted`.
+//! "cp.async.bulk.wait_group". Coordinates are innermost first. If `hinted`, a cache policy is the
+//! last operand.
 
 use std::borrow::Cow;
 
@@ -10,27 +10,27 @@ use super::text::Text;
 use super::{Effect, Instruction, memory};
 use crate::ir::{EvictionPriority, ReduceOp};
 
-/// What the qualifiers and operands of a copy by a tensor map depend on.
+/// The properties of a tensor copy that determine its qualifiers and operands.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lower) struct TensorCopy {
     pub(in crate::lower) mode: Mode,
-    /// The dimensions of the tensor.
+    /// The number of dimensions of the tensor.
     pub(in crate::lower) rank: usize,
     /// Whether it carries a cache policy.
     pub(in crate::lower) hinted: bool,
 }
 
-/// How the elements of a copy are named.
+/// The mode in which a copy addresses the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Mode {
     /// A box of the tensor.
     Tile,
-    /// A column of pixels.
+    /// A column of pixels (im2col).
     Columns,
 }
 
 impl Mode {
-    /// The qualifier of what is loaded or prefetched.
+    /// Returns the qualifier of a load or prefetch.
     const fn loaded(self) -> &'static str {
         match self {
             Self::Tile => "tile",
@@ -38,7 +38,7 @@ impl Mode {
         }
     }
 
-    /// The qualifier of what is stored: there are no offsets.
+    /// Returns the qualifier of a store, which has no offsets.
     const fn stored(self) -> &'static str {
         match self {
             Self::Tile => "tile",
@@ -49,15 +49,15 @@ impl Mode {
 
 /// A load. Operands: the tile, the map, the coordinates, the barrier, and the offsets of a column.
 ///
-/// `own` names the block's own shared memory, which PTX can since 8.6; before, the same address was
-/// one of the cluster's memory.
+/// `own` names the block's own shared memory, which PTX supports since 8.6. Before, the same
+/// address has to be named as one in the cluster's shared memory.
 pub(in crate::lower) fn tensor_load(copy: TensorCopy, own: bool) -> Instruction {
     let (space, ptx) = if own { ("cta", 86) } else { ("cluster", 80) };
     load(copy, space, "").policy(copy.hinted).memory(ptx)
 }
 
-/// A load to the same place in several blocks of the cluster. Operands: as of a load, then the
-/// mask.
+/// A load to the same shared address in several blocks of the cluster. Operands: those of a load,
+/// then the mask.
 pub(in crate::lower) fn tensor_load_multicast(copy: TensorCopy) -> Instruction {
     let text = load(copy, "cluster", ".multicast::cluster");
     text.text(", ").operand(B16).policy(copy.hinted).memory(80)
@@ -100,7 +100,7 @@ pub(in crate::lower) fn tensor_store(copy: TensorCopy) -> Instruction {
     out(opcode, copy)
 }
 
-/// A reduction. Operands: as of a store.
+/// A reduction. Operands: those of a store.
 pub(in crate::lower) fn tensor_reduce(op: ReduceOp, copy: TensorCopy) -> Instruction {
     let TensorCopy { mode, rank, hinted } = copy;
     let (op, mode, hint) = (op.name(), mode.stored(), hint(hinted));
@@ -109,7 +109,7 @@ pub(in crate::lower) fn tensor_reduce(op: ReduceOp, copy: TensorCopy) -> Instruc
     out(opcode, copy)
 }
 
-/// What follows the opcode of a store or reduction.
+/// Appends the operands of a store or reduction to its opcode.
 fn out(opcode: String, copy: TensorCopy) -> Instruction {
     Text::new(opcode)
         .operand(Generic)
@@ -123,7 +123,7 @@ fn out(opcode: String, copy: TensorCopy) -> Instruction {
 }
 
 impl Text {
-    /// The offsets of a column: one for each dimension that is neither images nor channels.
+    /// Appends the offsets of a column: one for each dimension other than images and channels.
     fn offsets(self, copy: TensorCopy) -> Self {
         match copy.mode {
             Mode::Tile => self,
@@ -132,12 +132,12 @@ impl Text {
     }
 }
 
-/// The qualifier of what is hinted.
+/// Returns the qualifier for a cache policy.
 pub(super) const fn hint(hinted: bool) -> &'static str {
     if hinted { ".L2::cache_hint" } else { "" }
 }
 
-/// Operand: the fraction of the accesses that get the priority; the others leave what is there
+/// Operand: the fraction of accesses that get the priority. The others leave the priority
 /// unchanged.
 pub(in crate::lower) fn cache_policy(priority: EvictionPriority) -> Instruction {
     Instruction {

@@ -1,9 +1,9 @@
 //! `printf!`, `assert!`, `trap` and, in [`tile`], `print_tile`.
 //!
-//! All but `trap` are calls of the two functions that the driver provides. Source: CUDA C++
+//! Except for `trap`, they call the two functions that the driver provides. Source: CUDA C++
 //! Programming Guide, "Formatted Output" and "Assertion"; "CUDA Interoperability", "System Calls",
-//! of the NVPTX ABI for `vprintf`. A kernel that multiplies calls nothing: it writes which
-//! assertion failed to the host's memory ([`tma_model::assertion`]).
+//! of the NVPTX ABI for `vprintf`. A kernel with multiplications must not call functions. It writes
+//! a report of the failed assertion to host memory ([`tma_model::assertion`]).
 
 pub(super) mod tile;
 
@@ -23,7 +23,7 @@ use crate::backend::BackendError;
 use crate::escape;
 use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 
-/// Stops the grid.
+/// Lowers `trap`, which stops the grid.
 pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
     if cx.has_mma {
         nvvm::emit(cx, &nvvm::stop(cx.is_in_flight), &[])?;
@@ -35,18 +35,18 @@ pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
     Ok(())
 }
 
-/// `assert!`.
+/// Lowers `assert!`.
 pub(super) fn assert_stmt(cx: &mut Cx<'_, '_>, condition: &Expr, message: &str, span: Span) -> Lower<()> {
     let condition = expr::int_value(cx, condition)?;
     assert(cx, condition, message, span)
 }
 
-/// Stops the grid with `message` and the place in the source where `span` begins, unless
-/// `condition` holds.
+/// Emits a check that stops the grid unless `condition` holds. It reports `message` and the start
+/// of `span`.
 ///
-/// The driver prints `file:line: function: .. Assertion `message` failed`, and knows no columns. It
-/// gets the line as a part of the file's name, and the column as the line: so places read as in
-/// Rust's own panics.
+/// The driver prints `file:line: function: .. Assertion `message` failed`, without a column. It
+/// receives the line as a part of the file name, and the column as the line. Positions then read as
+/// in Rust's own panics.
 pub(super) fn assert<'c>(
     cx: &mut Cx<'c, '_>,
     condition: IntValue<'c>,
@@ -54,7 +54,7 @@ pub(super) fn assert<'c>(
     span: Span,
 ) -> Lower<()> {
     let held = cx.new_block("held");
-    // Any call that is left makes ptxas serialise multiplications (its C7510).
+    // Any remaining call makes ptxas serialise multiplications (its C7510).
     if cx.has_mma {
         let failed = failure(cx, message, span)?;
         cx.builder.build_conditional_branch(condition, held, failed)?;
@@ -89,8 +89,8 @@ pub(super) fn assert<'c>(
     Ok(())
 }
 
-/// A block that tells the host that `message` does not hold at `span`, without a call, and stops;
-/// the same one for the same assertion.
+/// Returns a block that reports to the host, without a call, that `message` does not hold at
+/// `span`, and stops. Equal assertions share a block.
 fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlock<'c>> {
     let (line, column) = debug::place_of(span);
     let key = (line, column, message.to_owned(), cx.is_in_flight);
@@ -114,7 +114,7 @@ fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlo
     Ok(block)
 }
 
-/// The variable that says where the host is told of a failed assertion; it sets it.
+/// Returns the variable with the host address for reports of failed assertions. The host sets it.
 fn failure_variable<'c>(cx: &Cx<'c, '_>) -> PointerValue<'c> {
     let global = cx.module.get_global(VARIABLE).unwrap_or_else(|| {
         let address = cx.context.i64_type();
@@ -126,7 +126,7 @@ fn failure_variable<'c>(cx: &Cx<'c, '_>) -> PointerValue<'c> {
     global.as_pointer_value()
 }
 
-/// `printf!`.
+/// Lowers `printf!`.
 pub(super) fn printf(cx: &mut Cx<'_, '_>, pieces: &[PrintfPiece], args: &[Expr]) -> Lower<()> {
     let mut format = String::new();
     let mut printed = Vec::new();
@@ -153,7 +153,7 @@ pub(super) fn printf(cx: &mut Cx<'_, '_>, pieces: &[PrintfPiece], args: &[Expr])
     call(cx, &format, &printed)
 }
 
-/// Calls `vprintf` with a format and its arguments, each as C's variadic functions take it.
+/// Calls `vprintf` with a format and its promoted arguments.
 fn call<'c>(cx: &mut Cx<'c, '_>, format: &str, args: &[BasicValueEnum<'c>]) -> Lower<()> {
     let buffer = argument_buffer(cx, args)?;
     let pointer = BasicMetadataTypeEnum::from(cx.pointer_type(GENERIC));
@@ -164,14 +164,14 @@ fn call<'c>(cx: &mut Cx<'c, '_>, format: &str, args: &[BasicValueEnum<'c>]) -> L
     Ok(())
 }
 
-/// An argument as C's variadic functions take it, and its conversion.
+/// Emits an argument, promoted for C's variadic functions, and returns its conversion specifier.
 fn argument<'c>(cx: &mut Cx<'c, '_>, arg: &Expr, hex: bool) -> Lower<(BasicValueEnum<'c>, &'static str)> {
     let scalar = scalar_of(&arg.ty)?;
     let value = expr::value(cx, arg)?;
     promoted(cx, value, scalar, hex)
 }
 
-/// A scalar as C's variadic functions take it, and its conversion.
+/// Promotes a scalar for C's variadic functions, and returns its conversion specifier.
 fn promoted<'c>(
     cx: &mut Cx<'c, '_>,
     value: BasicValueEnum<'c>,
@@ -186,7 +186,7 @@ fn promoted<'c>(
         Class::Int { signed } => {
             let wide = scalar.bytes() == 8;
             let ty = if wide { cx.context.i64_type() } else { cx.context.i32_type() };
-            // In hexadecimal a negative number shows its own bits, not those of the wider one.
+            // In hexadecimal, a negative number is printed with its own bits, not sign-extended.
             let value = cx.builder.build_int_cast_sign_flag(int(value)?, ty, signed && !hex, "")?;
             let conversion = match (hex, signed, wide) {
                 (true, _, false) => "x",
@@ -202,7 +202,7 @@ fn promoted<'c>(
     }
 }
 
-/// The arguments one after the other, each aligned to its size, in local memory.
+/// Stores the arguments to local memory, each aligned to its size.
 fn argument_buffer<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<PointerValue<'c>> {
     if args.is_empty() {
         return Ok(cx.pointer_type(GENERIC).const_null());
@@ -217,12 +217,12 @@ fn argument_buffer<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<Po
     Ok(buffer)
 }
 
-/// A function that the driver defines.
+/// Declares a function that the driver defines.
 fn driver_function<'c>(cx: &Cx<'c, '_>, name: &str, ty: FunctionType<'c>) -> FunctionValue<'c> {
     cx.module.get_function(name).unwrap_or_else(|| cx.module.add_function(name, ty, Some(Linkage::External)))
 }
 
-/// The address of a constant, NUL-terminated string; the same one for the same text.
+/// Returns the address of a constant, NUL-terminated string. Equal texts share an address.
 fn string<'c>(cx: &mut Cx<'c, '_>, text: &str) -> PointerValue<'c> {
     if let Some(&address) = cx.strings.get(text) {
         return address;

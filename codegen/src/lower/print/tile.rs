@@ -1,8 +1,8 @@
-//! `print_tile`: a line that says what the tile is, and a line per row.
+//! `print_tile`: prints a line that describes the tile, and a line per row.
 //!
-//! Each row is one call of `vprintf`, which prints its text as a whole, or several where it has
-//! more values than a call takes. Every number of a type is as wide as its widest, so that columns
-//! are aligned whatever the tile holds.
+//! Each row is one call of `vprintf`, which prints its text atomically, or several calls if the row
+//! has more values than one call takes. Every number is padded to the maximum width of its type, so
+//! columns are aligned for any contents.
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
@@ -12,11 +12,11 @@ use crate::ir::{Expr, ExprKind, Scalar, TileType};
 use crate::lower::types::pointer;
 use crate::lower::{Cx, Lower, expr, memory, tile};
 
-/// The most arguments of a call. Source: CUDA C++ Programming Guide, "Formatted Output",
-/// limitations.
+/// The maximum number of arguments per call. Source: CUDA C++ Programming Guide, "Formatted
+/// Output", limitations.
 const ARGUMENTS: usize = 32;
 
-/// Prints a tile.
+/// Lowers `print_tile`.
 pub(in crate::lower) fn print_tile(cx: &mut Cx<'_, '_>, tile: &Expr) -> Lower<()> {
     let ty = tile::tile_type(&tile.ty)?;
     let address = expr::value(cx, tile).and_then(pointer)?;
@@ -36,7 +36,7 @@ pub(in crate::lower) fn print_tile(cx: &mut Cx<'_, '_>, tile: &Expr) -> Lower<()
     })
 }
 
-/// `tile: 8 x 16 of f16, Swizzle32`.
+/// Prints the title: `tile: 8 x 16 of f16, Swizzle32`.
 fn title(cx: &mut Cx<'_, '_>, tile: &Expr, ty: &TileType) -> Lower<()> {
     let mut indices = vec![];
     let name = name(cx, tile, &mut indices)?;
@@ -45,7 +45,7 @@ fn title(cx: &mut Cx<'_, '_>, tile: &Expr, ty: &TileType) -> Lower<()> {
     call(cx, &title, &indices)
 }
 
-/// What the source calls a tile; the indices of stages are arguments.
+/// Returns the name of a tile in the source. The indices of stages become arguments.
 fn name<'c>(cx: &mut Cx<'c, '_>, tile: &Expr, indices: &mut Vec<BasicValueEnum<'c>>) -> Lower<String> {
     if let ExprKind::Stage(stages, index) = &tile.kind {
         let stages = name(cx, stages, indices)?;
@@ -62,7 +62,7 @@ fn name<'c>(cx: &mut Cx<'c, '_>, tile: &Expr, indices: &mut Vec<BasicValueEnum<'
     })
 }
 
-/// Where a slice of the two innermost dimensions is, if there are others: `[1, 0]:`.
+/// Prints the index of a slice of the two innermost dimensions, if there are others: `[1, 0]:`.
 fn heading<'c>(cx: &mut Cx<'c, '_>, slice: IntValue<'c>, outer: &[u32]) -> Lower<()> {
     if outer.is_empty() {
         return Ok(());
@@ -76,7 +76,7 @@ fn heading<'c>(cx: &mut Cx<'c, '_>, slice: IntValue<'c>, outer: &[u32]) -> Lower
     call(cx, &format!("[{}]:\n", vec!["%u"; outer.len()].join(", ")), &at)
 }
 
-/// The values of a row, of all dimensions but the innermost taken as one.
+/// Prints the values of a row. All dimensions but the innermost are flattened.
 fn line<'c>(
     cx: &mut Cx<'c, '_>,
     (address, ty): (PointerValue<'c>, &TileType),
@@ -104,8 +104,8 @@ fn line<'c>(
     Ok(())
 }
 
-/// Characters of the widest number: of integers the least or the greatest one, of floats one with
-/// a sign, six digits and an exponent, as `%g` prints it.
+/// Returns the maximum width in characters. For integers it is that of the least or the greatest,
+/// for floats that of a sign, six digits and an exponent, as printed by `%g`.
 const fn width(scalar: Scalar) -> u32 {
     match scalar {
         Scalar::U8 => 3,
@@ -120,10 +120,10 @@ const fn width(scalar: Scalar) -> u32 {
     }
 }
 
-/// What is done in each of so many turns.
+/// The body of a loop.
 type Turn<'t, 'c, 'k> = &'t mut dyn FnMut(&mut Cx<'c, 'k>, IntValue<'c>) -> Lower<()>;
 
-/// A loop over `0..count`.
+/// Emits a loop over `0..count`.
 fn repeat<'c, 'k>(cx: &mut Cx<'c, 'k>, count: u32, turn: Turn<'_, 'c, 'k>) -> Lower<()> {
     let (top, end) = (cx.new_block("print"), cx.new_block("printed"));
     let counter = cx.allocas.build_alloca(cx.context.i32_type(), "counter")?;

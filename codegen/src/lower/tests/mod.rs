@@ -1,11 +1,11 @@
-//! Kernels through LLVM, judged by their PTX. Where a kernel has no inputs the optimiser computes
-//! what it stores, so that the constant in the PTX shows what the kernel means.
+//! Tests of lowering through LLVM, which inspect the PTX. If a kernel has no inputs, the optimiser
+//! computes what it stores: the constant in the PTX is the kernel's result.
 
 mod orders;
 
 use crate::{Target, compile};
 
-/// The PTX of the one kernel of `source`.
+/// Compiles the only kernel of `source` and returns its PTX.
 fn ptx_for(source: &str, target: Target) -> String {
     let mut all = compile("src/kernel.rs", source, target).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(all.kernels.len(), 1, "one kernel");
@@ -16,7 +16,7 @@ fn ptx(source: &str) -> String {
     ptx_for(source, Target::Sm90a)
 }
 
-/// The PTX of a kernel of 32 threads with `params` and `body`.
+/// Returns the PTX of a kernel of 32 threads with `params` and `body`.
 fn body(params: &str, body: &str) -> String {
     ptx(&format!("#[tma_kernel(threads = 32)]\npub fn kernel({params}) {{\n{body}\n}}\n"))
 }
@@ -35,7 +35,7 @@ fn has_not(ptx: &str, unwanted: &[&str]) {
     }
 }
 
-/// Asserts that a kernel without inputs, which leaves its answer in `answer: u32`, stores `wanted`.
+/// Asserts that a kernel without inputs stores `wanted`, the value of its `answer: u32`.
 #[track_caller]
 fn computes(statements: &str, wanted: u32) {
     let text = body(
@@ -176,7 +176,7 @@ fn coordinates_are_innermost_first() {
     has(&text, &["cp.async.bulk.tensor.5d.global.shared::cta", &format!("{{{}}}]", coordinates.join(", "))]);
 }
 
-/// Where PTX ISA, "Swizzling Modes", puts the chunk of 16 bytes in which `offset` lies.
+/// Returns the byte that PTX ISA, "Swizzling Modes", maps `offset` to.
 fn swizzled(span: u32, offset: u32) -> u32 {
     let (row, chunk) = (offset / 128, offset / 16 % 8);
     let moved = match span {
@@ -191,7 +191,7 @@ fn swizzled(span: u32, offset: u32) -> u32 {
 #[test]
 fn elements_are_where_the_copy_engine_puts_them() {
     for (span, swizzle) in [(0, "NoSwizzle"), (32, "Swizzle32"), (64, "Swizzle64"), (128, "Swizzle128")] {
-        // Rows as long as the span, and rows shorter than it.
+        // Rows as long as the span, and shorter rows.
         for row_bytes in [span.max(32), 16, 32.min(span.max(16))] {
             for (row, column) in [(0, 1), (1, 0), (5, 7), (9, 3), (13, 6), (31, 5)] {
                 let text = body(
@@ -477,6 +477,6 @@ fn interleaved_coordinates_are_tested_and_counted_in_pixels() {
     };
     has(&kernel("n"), &["__assertfail"]);
     has_not(&kernel("8 * n"), &["__assertfail"]);
-    // 5 pixels of 8 halves; slice 3, image 0.
+    // 5 pixels of 8 elements; slice 3, image 0.
     has(&kernel("40"), &["mov.b32 \t%r1, 5;", "{%r1, %r2, %r3}"]);
 }

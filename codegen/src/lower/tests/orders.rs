@@ -1,4 +1,4 @@
-//! Orders among accesses: those with an order and a scope, and fences.
+//! Orders between accesses: strong accesses and fences.
 
 use super::{body, has, ptx};
 
@@ -32,7 +32,7 @@ fn accesses_have_their_order_and_scope() {
     has(&text, &wanted);
 }
 
-/// Plain accesses stay on their side of a release and of an acquire.
+/// Plain accesses are not moved across a release or an acquire.
 #[test]
 fn accesses_stay_beside_orders() {
     let text = body(

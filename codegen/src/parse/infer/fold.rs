@@ -1,13 +1,12 @@
-//! Replaces expressions of constants by their values, so that rules on constants see through
-//! arithmetic.
+//! Replaces constant expressions by their values, to let rules on constants see through arithmetic.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::diag::mistake::NoValue;
 use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
 
-/// Replaces `expr`, whose operands are already folded, by its value if that is known.
-/// The error is why a constant expression has no value.
+/// Replaces `expr`, whose operands are already folded, by its value if that is known. Returns an
+/// error if the expression is constant but has no value.
 pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
@@ -57,7 +56,7 @@ pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// `[1, 2][1]` is `2`.
+/// Replaces an element of a constant array: `[1, 2][1]` is `2`.
 fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
     let ExprKind::Index(array, index) = &expr.kind else { return Ok(()) };
     let Some(index) = index.as_int().and_then(|index| usize::try_from(index).ok()) else { return Ok(()) };
@@ -72,7 +71,7 @@ fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// Whether it is a constant, through and through.
+/// Whether it is a constant, including all of its elements.
 pub(in crate::parse) fn is_known(expr: &Expr) -> bool {
     if let ExprKind::Array(elements) = &expr.kind {
         return elements.iter().all(is_known);
@@ -87,13 +86,13 @@ fn constant(expr: &Expr) -> Option<Const> {
     if let ExprKind::Const(value) = expr.kind { Some(value) } else { None }
 }
 
-/// The type that a binary expression computes in: that of its left side.
+/// Returns the type that a binary expression computes in: that of its left operand.
 fn expr_scalar(expr: &Expr) -> Scalar {
     let left = if let ExprKind::Binary(_, left, _) = &expr.kind { left.ty.as_scalar() } else { None };
     left.unwrap_or(Scalar::I32)
 }
 
-/// Whether a literal's value fits its settled type.
+/// Whether a literal's value is in the range of its settled type.
 pub(in crate::parse) fn literal_fits(value: Const, ty: &Type) -> bool {
     match (value, ty.as_scalar().and_then(Scalar::integer_range)) {
         (Const::Int(value), Some((least, greatest))) => (least..=greatest).contains(&value),

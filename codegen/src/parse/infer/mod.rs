@@ -1,13 +1,14 @@
-//! Type inference, as far as kernels need it: literals take their type from how they are used.
+//! Type inference to the extent that kernels need it: literals take their types from their uses.
 //!
-//! rustc infers the types of the same body, so the answers must be its answers: an unsuffixed
-//! integer that nothing decides is an `i32`, a float an `f64`.
+//! rustc infers the types of the same body, and the results must agree: an unsuffixed integer that
+//! nothing constrains is an `i32`, a float an `f64`.
 //!
-//! Two types are made one only where every right typing of the body has them so. Then it does not
-//! matter in which order uses are seen, or that rustc waits where this does not: what is decided
-//! before literals fall back to their defaults is decided so in rustc as well, if it takes the body
-//! at all, and the rest falls back in both. A rule that leaves a choice is not drawn from here; it
-//! is a [`Rule`](self::rule::Rule), judged when the type is known.
+//! Two types are unified only if they are equal in every correct typing of the body. The order in
+//! which uses are visited then does not matter, nor does it matter that rustc sometimes waits where
+//! this inference does not: whatever is decided here before literals fall back to their defaults is
+//! also decided in rustc, if it accepts the body at all, and the rest falls back in both. A rule
+//! that admits several types is never used for inference. It becomes a [`Rule`](self::rule::Rule),
+//! which is checked once the type is known.
 
 pub(in crate::parse) mod fold;
 pub(in crate::parse) mod rule;
@@ -16,7 +17,7 @@ pub(in crate::parse) mod settle;
 use crate::diag::{Decision, PartialType};
 use crate::ir::{Compound, InferId, Scalar, Span, Type};
 
-/// What is known about each unknown.
+/// The state of each inference variable.
 #[derive(Debug, Default)]
 pub(in crate::parse) struct Infer {
     unknowns: Vec<Unknown>,
@@ -25,33 +26,33 @@ pub(in crate::parse) struct Infer {
 #[derive(Clone, Debug)]
 enum Unknown {
     Open(Kind),
-    /// What it is, and the use that decided it, if one did.
+    /// The type, and the use that decided it, if one did.
     Known(Type, Option<Span>),
 }
 
-/// What an unknown may turn out to be.
+/// The types that an inference variable may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::parse) enum Kind {
-    /// Anything.
+    /// Any type.
     Any,
-    /// An integer: the type of an unsuffixed integer literal.
+    /// An integer type: that of an unsuffixed integer literal.
     Integer,
-    /// A float: the type of an unsuffixed float literal.
+    /// A float type: that of an unsuffixed float literal.
     Float,
 }
 
 impl Kind {
-    /// Whether a `scalar` can come of it.
+    /// Whether the variable may become `scalar`.
     pub(in crate::parse) fn fits(self, scalar: Scalar) -> bool {
         match self {
             Self::Any => true,
             Self::Integer => scalar.is_integer(),
-            // The 16- and 8-bit floats are library types on the host: no literal is one.
+            // The 16- and 8-bit floats are library types on the host. No literal has one of them.
             Self::Float => matches!(scalar, Scalar::F32 | Scalar::F64),
         }
     }
 
-    /// What a literal is that nothing decides.
+    /// Returns the type of an unconstrained literal.
     fn default_type(self) -> Option<Scalar> {
         match self {
             Self::Any => None,
@@ -62,13 +63,13 @@ impl Kind {
 }
 
 impl Infer {
-    /// A new unknown.
+    /// Creates an inference variable.
     pub(in crate::parse) fn fresh(&mut self, kind: Kind) -> Type {
         self.unknowns.push(Unknown::Open(kind));
         Type::Infer(InferId(u32::try_from(self.unknowns.len() - 1).unwrap_or(u32::MAX)))
     }
 
-    /// What is known of `ty` so far, inside as well.
+    /// Substitutes the known inference variables in `ty`, at every level.
     pub(in crate::parse) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
@@ -83,8 +84,8 @@ impl Infer {
         }
     }
 
-    /// As [`Infer::resolve`], but the elements of an array stay as they are, so that it can be told
-    /// what decided them.
+    /// Like [`Infer::resolve`], but leaves the elements of an array as they are, to keep track of
+    /// the use that decided them.
     pub(in crate::parse) fn outermost(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
@@ -95,7 +96,7 @@ impl Infer {
         }
     }
 
-    /// What `ty` may turn out to be, if it is unknown.
+    /// Returns the types that `ty` may stand for, if it is not known yet.
     pub(in crate::parse) fn kind(&self, ty: &Type) -> Option<Kind> {
         match self.resolve(ty) {
             Type::Infer(id) => match self.unknowns[id.0 as usize] {
@@ -106,12 +107,12 @@ impl Infer {
         }
     }
 
-    /// Makes `a` and `b` one type, because of the use `at`; false if they cannot be.
+    /// Unifies `a` and `b` because of the use `at`. Returns false if they differ.
     pub(in crate::parse) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
         match (self.resolve(a), self.resolve(b)) {
             (Type::Error | Type::Never, _) | (_, Type::Error | Type::Never) => true,
             (Type::Infer(a), Type::Infer(b)) if a == b => true,
-            // No type holds itself.
+            // A type cannot contain itself.
             (Type::Infer(id), ty) | (ty, Type::Infer(id)) if self.holds(&ty, id) => false,
             (Type::Infer(id), ty) | (ty, Type::Infer(id)) => self.bind(id, ty, at),
             (Type::Array(a, m), Type::Array(b, n)) => m == n && self.unify(&a, &b, at),
@@ -122,7 +123,7 @@ impl Infer {
         }
     }
 
-    /// Whether `id` is an element of the array `ty`, or what the flight `ty` keeps.
+    /// Whether `id` is an element of the array `ty`, or the kept value of the flight `ty`.
     fn holds(&self, ty: &Type, id: InferId) -> bool {
         match ty {
             Type::Array(element, _) | Type::Compound(Compound::Flight(_, element)) => {
@@ -143,7 +144,7 @@ impl Infer {
         if !fits {
             return false;
         }
-        // The more particular of two unknowns must stay open.
+        // The more constrained one of two variables must stay open.
         match ty {
             Type::Infer(other) if mine != Kind::Any => {
                 self.unknowns[other.0 as usize] = Unknown::Known(Type::Infer(id), Some(at));
@@ -153,7 +154,7 @@ impl Infer {
         true
     }
 
-    /// Gives literals that nothing has decided their default types.
+    /// Gives unconstrained literals their default types.
     pub(in crate::parse) fn fall_back(&mut self) {
         for unknown in &mut self.unknowns {
             if let Unknown::Open(kind) = unknown
@@ -164,14 +165,14 @@ impl Infer {
         }
     }
 
-    /// Has nothing more said of `ty`, whose lack was reported.
+    /// Marks `ty` as erroneous, to suppress further errors after one that it is unknown.
     pub(in crate::parse) fn give_up(&mut self, ty: &Type) {
         if let Type::Infer(id) = self.resolve(ty) {
             self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, None);
         }
     }
 
-    /// The final type: what is known, else the literal's default, else none.
+    /// Returns the final type: the known one, else the literal's default, if any.
     pub(in crate::parse) fn settle(&self, ty: &Type) -> Option<Type> {
         match self.resolve(ty) {
             Type::Array(element, len) => Some(Type::Array(Box::new(self.settle(&element)?), len)),
@@ -183,15 +184,15 @@ impl Infer {
         }
     }
 
-    /// Which line made `ty` what it is, where that is another than that of `span`.
+    /// Returns the use that decided `ty`, if it is on another line than `span`.
     pub(in crate::parse) fn since(&self, ty: &Type, span: Span) -> Option<Decision> {
         let line = self.decided_at(ty)?.start().line;
-        // What has no place is on line 0.
+        // Spans without a position report line 0.
         let elsewhere = line > 0 && line != span.start().line;
         elsewhere.then(|| Decision { line, ty: self.partial(ty) })
     }
 
-    /// The use that decided `ty`, if it was not known from the beginning.
+    /// Returns the use that decided `ty`, unless it was known from the beginning.
     fn decided_at(&self, ty: &Type) -> Option<Span> {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
@@ -206,7 +207,7 @@ impl Infer {
         }
     }
 
-    /// `ty`, as far as it is known.
+    /// Returns `ty` as far as it is known.
     pub(in crate::parse) fn partial(&self, ty: &Type) -> PartialType {
         match self.kind(ty) {
             Some(Kind::Integer) => PartialType::Integer,

@@ -1,10 +1,10 @@
-//! Rules for types that may not be known yet.
+//! Rules on types that may not be known yet.
 //!
-//! Inference makes two types one only where they must be. A rule that several types obey, such as
-//! that a coordinate is a `u32` or an `i32`, decides none of them: rustc sees a trait with several
-//! implementations, and waits too. So a rule is judged at once where it holds, or fails, for every
-//! type that may still come of it, and else at the function's end, when literals that nothing has
-//! decided are `i32` and `f64`.
+//! Inference unifies two types only where they must be equal. A rule that several types obey, for
+//! example that a coordinate is a `u32` or an `i32`, decides neither: rustc sees a trait with
+//! several implementations, and waits too. A rule is therefore checked at once if its result is the
+//! same for every type that is still possible, and otherwise at the end of the function, when
+//! unconstrained literals have become `i32` and `f64`.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -16,44 +16,44 @@ use crate::parse::cx::Cx;
 use crate::parse::number::has_math;
 use crate::parse::words::{FunctionWord, NumberWord, Word};
 
-/// What is asked of a type.
+/// A requirement on a type.
 #[derive(Clone, Debug)]
 pub(in crate::parse) enum Rule {
-    /// `[row, column]` of a tile or a tensor.
+    /// An element of the coordinates `[row, column]` of a tile or a tensor.
     Coordinate,
     /// An index into global memory.
     GlobalIndex,
-    /// The right side of `<<` and `>>`, of a type of its own.
+    /// The right operand of `<<` and `>>`, which has its own type.
     ShiftAmount,
-    /// The left side of `<<` and `>>`, of which this amount is less than the width.
+    /// The left operand of `<<` and `>>`, whose width must exceed this amount.
     ShiftedBy(i128),
-    /// What a `for` counts.
+    /// The variable of a `for`.
     Counted,
-    /// What a `match` is on.
+    /// The scrutinee of a `match`.
     Matched,
-    /// That these ranges hold all values.
+    /// A type all of whose values are in these ranges.
     Covered(Vec<(i128, i128)>),
-    /// The operands of a function of scalars.
+    /// An operand of a math function.
     Math(MathOp),
-    /// That lanes of a warp exchange or compare it, as this word does.
+    /// A value that lanes of a warp exchange or compare with this function.
     OfLanes(FunctionWord),
-    /// That the values of a warp are reduced.
+    /// A value that is reduced across a warp.
     WarpReduce(WarpReduceOp),
-    /// That `as` converts it to this type.
+    /// A value that `as` converts to this type.
     As(Type),
-    /// That `cast` converts it to this type.
+    /// A value that `cast` converts to this type.
     Cast(Type),
     /// The receiver of `div_ceil`.
     DivCeil,
-    /// The receiver of a method of an integer's bits.
+    /// The receiver of a method on the bits of an integer.
     Integer(IntegerOp),
     /// The receiver of `to_f32` or `to_f64`.
     Small(NumberWord),
-    /// The receiver of `to_bits`, which gives this type.
+    /// The receiver of `to_bits`, whose result has this type.
     Bits(Type),
 }
 
-/// A rule that waits until its type is known.
+/// A rule that is deferred until its type is known.
 #[derive(Debug)]
 pub(in crate::parse) struct Obligation {
     rule: Rule,
@@ -62,8 +62,8 @@ pub(in crate::parse) struct Obligation {
 }
 
 impl Cx<'_> {
-    /// Reports if `ty` breaks `rule`; if that depends on what `ty` turns out to be, then at the
-    /// end.
+    /// Reports that `ty` breaks `rule`. If the result depends on inference, the check is deferred
+    /// to the end of the function.
     pub(in crate::parse) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
         let verdict = verdict(&self.infer, &rule, ty);
         match verdict {
@@ -75,7 +75,7 @@ impl Cx<'_> {
     }
 }
 
-/// Judges what has waited: no use decides a type any more.
+/// Checks the deferred rules, once no use can decide a type any more.
 pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
     for Obligation { rule, ty, span } in obligations {
         settle_receiver(infer, rule, ty, *span, sink);
@@ -90,10 +90,10 @@ pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sin
     }
 }
 
-/// Decides what a method gives, where that depends on its receiver; reports a receiver that no use
-/// has given a type. rustc asks for its type even before the call. What it then knows comes of
-/// expectations, which are not followed here: so a call is refused only where later uses decide
-/// nothing either.
+/// Decides the result type of a method that depends on its receiver, and reports a receiver whose
+/// type no use has decided. rustc requires the type at the call. What it knows there also comes
+/// from expectations, which this inference does not follow. A call is therefore rejected only if
+/// later uses do not decide the type either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     let word = match rule {
         Rule::DivCeil => NumberWord::DivCeil.name(),
@@ -125,7 +125,7 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
     }
 }
 
-/// The integer that holds a float's bits, as `to_bits` gives it.
+/// Returns the integer type that holds a float's bits, the result of `to_bits`.
 pub(in crate::parse) fn bits(float: Scalar) -> Option<Scalar> {
     match float {
         Scalar::E4m3 | Scalar::E5m2 => Some(Scalar::U8),
@@ -145,14 +145,14 @@ pub(in crate::parse) fn bits(float: Scalar) -> Option<Scalar> {
     }
 }
 
-/// Whether `to_f32` and `to_f64` are methods of it.
+/// Whether the scalar has the methods `to_f32` and `to_f64`.
 pub(in crate::parse) fn is_small_float(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
 }
 
-/// Whether `ty` obeys `rule`; none while that depends on what becomes of it.
+/// Returns whether `ty` obeys `rule`, or `None` if that still depends on inference.
 fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
-    // rustc looks the method up where it is called, and has to know the type there.
+    // rustc looks the method up at the call, and must know the type there.
     if let (Rule::Integer(_), Some(Kind::Integer | Kind::Any)) = (rule, infer.kind(ty)) {
         return None;
     }
@@ -183,7 +183,7 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
     verdicts.all(|verdict| verdict == first).then_some(first)
 }
 
-/// The scalars that `ty` can turn out to be; none if it is something else.
+/// Returns the scalars that `ty` may stand for, or `None` if it is no scalar.
 fn candidates(infer: &Infer, ty: &Type) -> Option<Vec<Scalar>> {
     match infer.kind(ty) {
         None => infer.resolve(ty).as_scalar().map(|scalar| vec![scalar]),
@@ -191,7 +191,7 @@ fn candidates(infer: &Infer, ty: &Type) -> Option<Vec<Scalar>> {
     }
 }
 
-/// Whether the type `from` obeys; `to` is what conversions give.
+/// Whether the type `from` obeys the rule. `to` is the result of a conversion.
 fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
     match rule {
         Rule::Coordinate => matches!(from, Scalar::U32 | Scalar::I32),
@@ -214,7 +214,7 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// What rustc's `as` does between kernel scalars.
+/// Whether rustc's `as` converts between these kernel scalars.
 fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
     let primitive = |scalar: Scalar| {
         !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
@@ -226,7 +226,7 @@ fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// The least and the greatest value that a `match` on `scalar` can meet.
+/// Returns the least and the greatest value of a `match` on `scalar`.
 pub(in crate::parse) fn extremes(scalar: Scalar) -> (i128, i128) {
     scalar.integer_range().unwrap_or((0, 1))
 }
@@ -270,8 +270,8 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     sink.error(Unfit { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
 }
 
-/// Reports a conversion to a type that no use has decided. What else is undecided is an operand
-/// that comes of one.
+/// Reports a conversion to a type that no use has decided. Any other undecided type is an operand
+/// that results from such a conversion.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
     let (to, conversion) = match rule {
         Rule::As(to) => (to, Untold::As),

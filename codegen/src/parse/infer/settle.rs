@@ -1,4 +1,4 @@
-//! Finishes a kernel: replaces unknown types by what inference found, and folds constants.
+//! The last step of inference: replaces inference variables by their types, and folds constants.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -8,7 +8,8 @@ use crate::diag::mistake::Value;
 use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
 use crate::parse::cx::Parts;
 
-/// Settles every type in the kernel; reports what stays unknown and literals that do not fit.
+/// Settles every type in the kernel. Reports types that are still unknown, and literals out of
+/// range.
 pub(in crate::parse) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
     rule::judge(&mut parts.infer, &parts.obligations, sink);
     for local in &mut parts.locals {
@@ -41,8 +42,8 @@ fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
     }
 }
 
-/// Where a constant decides, the other branch is not for this instance: `if STAGES > 1 {
-/// full[1].init(1) }` must not be refused where there is one stage.
+/// Removes the branch that a constant condition excludes from this instance: `if STAGES > 1 {
+/// full[1].init(1) }` must not be rejected in the instance with one stage.
 fn drop_dead_branch(kind: &mut StmtKind) {
     if let StmtKind::If { condition, then, otherwise } = kind
         && let ExprKind::Const(Const::Bool(holds)) = condition.kind
@@ -51,7 +52,7 @@ fn drop_dead_branch(kind: &mut StmtKind) {
     }
 }
 
-/// Ends the open ranges of a `match`, `..=5` and `6..`, where the type of what it is on ends.
+/// Limits the open ranges of a `match`, such as `..=5` and `6..`, to the range of the matched type.
 fn close_ranges(kind: &mut StmtKind) {
     if let StmtKind::Match { value, arms, .. } = kind
         && let Some(scalar) = value.ty.as_scalar()
@@ -72,9 +73,10 @@ fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
     }
 }
 
-/// Gives one node its type, and a literal its value of that type; those inside must have theirs.
+/// Settles the type of one node, and the value of a literal. Subexpressions must be settled
+/// already.
 pub(in crate::parse) fn settle_expr(infer: &Infer, expr: &mut Expr) {
-    // What no use decides was reported with its variable, or is never read.
+    // A type that no use decides was reported with its variable, or is never read.
     expr.ty = infer.settle(&expr.ty).unwrap_or(Type::Error);
     if let ExprKind::Const(value) = &mut expr.kind {
         *value = value.settled(&expr.ty);
@@ -88,7 +90,7 @@ fn settle_local(infer: &Infer, local: &mut Local, sink: &mut Sink) {
     });
 }
 
-/// Operators on what was a literal of unknown type when they were parsed.
+/// Checks an operator whose operands may have been literals of unknown type when they were parsed.
 fn judge_operator(expr: &Expr, sink: &mut Sink) {
     let (sign, operand, fits) = match &expr.kind {
         ExprKind::Unary(op, a) => {
@@ -134,7 +136,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
 fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
     match op {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => scalar.is_arithmetic(),
-        // The hardware has no remainder of floats, and what LLVM puts in its place is not Rust's.
+        // The hardware has no remainder of floats, and what LLVM substitutes differs from Rust.
         BinaryOp::Rem => scalar.is_integer(),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => scalar.is_integer() || scalar == Scalar::Bool,
         BinaryOp::Shl | BinaryOp::Shr => scalar.is_integer(),
@@ -145,7 +147,7 @@ fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
     }
 }
 
-/// Reports a literal that its type cannot hold.
+/// Reports a literal that is out of range for its type.
 pub(in crate::parse) fn report_range(sink: &mut Sink, literal: &Expr) {
     let ExprKind::Const(Const::Int(value)) = literal.kind else { return };
     sink.error(Value::Range { value, ty: literal.ty.clone() }, literal.span);

@@ -1,11 +1,12 @@
-//! `instances(..)`: what a generic kernel is compiled for, one by one or as products of lists.
+//! `instances(..)`: the instances of a generic kernel, listed one by one or as products of lists.
 //!
-//! ```text
-//! instances(small = <f32, 8>, T in [f16, bf16], R in [1, 2, 3]; T in [f32], R in [4])
-//! ```
+//!  ```text
+//!  instances(small = <f32, 8>, T in [f16, bf16], R in [1, 2, 3]; T in [f32], R in [4])
+//!  ```
 //!
-//! The lists up to a `;` make one product: an instance for each combination of their values, the
-//! last list varying fastest. The values name it, in the order of the lists: `f16_1`, `f16_2`, ..
+//! The lists up to a `;` form one product: an instance for each combination of their values, with
+//! the last list varying fastest. The instance is named after its values, in the order of the
+//! lists: `f16_1`, `f16_2`, ..
 
 mod name;
 mod product;
@@ -24,31 +25,31 @@ pub(crate) struct InstanceAttr {
     pub(crate) arguments: Vec<GenericArgument>,
 }
 
-/// What `instances(..)` lists.
+/// An entry of `instances(..)`.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Named(InstanceAttr),
-    /// Every combination of the factors' values.
+    /// Every combination of the values of the factors.
     Product(Vec<Factor>),
 }
 
-/// `T in [f16, bf16]`, or `(T, N) in [(f16, 64), (f32, 32)]` for generics that change together.
+/// `T in [f16, bf16]`, or `(T, N) in [(f16, 64), (f32, 32)]` for generics that vary together.
 #[derive(Clone, Debug)]
 pub(crate) struct Factor {
     generics: Vec<Ident>,
     values: Vec<Value>,
 }
 
-/// `f16`, `half = f16`, or a tuple of as many arguments as the factor has generics.
+/// `f16`, `half = f16`, or a tuple with one argument for each generic of the factor.
 #[derive(Clone, Debug)]
 struct Value {
     name: Option<Ident>,
     arguments: Vec<GenericArgument>,
-    /// Its first token.
+    /// The span of its first token.
     span: Span,
 }
 
-/// Every instance that `entries` stand for, in their order; `None` if a product is wrong.
+/// Expands `entries` into instances, in order. Returns `None` if a product is invalid.
 pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> Option<Vec<InstanceAttr>> {
     let before = sink.len();
     let products = entries.iter().filter_map(|entry| match entry {
@@ -66,7 +67,7 @@ pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> O
     Some(instances.flatten().collect())
 }
 
-/// Parses what stands between the parentheses of `instances(..)`.
+/// Parses the contents of `instances(..)`.
 pub(super) fn entries(input: ParseStream<'_>) -> syn::Result<Vec<Entry>> {
     let mut entries = vec![];
     loop {
@@ -78,7 +79,7 @@ pub(super) fn entries(input: ParseStream<'_>) -> syn::Result<Vec<Entry>> {
     }
 }
 
-/// The entries up to a `;`. Their product stands where its first list does.
+/// Parses the entries up to a `;`. Their product takes the position of its first list.
 fn section(input: ParseStream<'_>, entries: &mut Vec<Entry>) -> syn::Result<()> {
     let mut product = None;
     while !input.is_empty() && !input.peek(Token![;]) {
@@ -131,7 +132,7 @@ impl Parse for Value {
     }
 }
 
-/// `a` or `(a, b)`.
+/// Parses `a` or `(a, b)`.
 fn one_or_tuple<T: Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
     if !input.peek(token::Paren) {
         return Ok(vec![input.parse()?]);

@@ -1,7 +1,8 @@
-//! The names of a product's instances: those of the values, joined by `_`.
+//! The names of a product's instances: those of its values, joined by `_`.
 //!
-//! A value's name is the last part of its path in snake case (`f16`, `swizzle128`), or its digits
-//! (`64`, `minus_5`). What has neither, such as `{ N + 1 }`, needs one: `one_more = { N + 1 }`.
+//! A value is named after the last segment of its path in snake case (`f16`, `swizzle128`), or
+//! after its digits (`64`, `minus_5`). A value with neither, such as `{ N + 1 }`, must be named
+//! explicitly: `one_more = { N + 1 }`.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
@@ -9,12 +10,13 @@ use syn::{Expr, ExprLit, ExprUnary, GenericArgument, Lit, Path, PathArguments, T
 
 use super::{Factor, Value};
 
-/// The name of an instance with these values. One that would be no identifier, such as `4` or
-/// `true`, has the name of the first generic before it: `stages_4`.
+/// Returns the name of the instance with these values. If the values alone do not form an
+/// identifier, as with `4` or `true`, the name of the first generic is prepended: `stages_4`.
 pub(super) fn of_instance(factors: &[Factor], values: &[&Value]) -> Option<Ident> {
     let first = values.first()?;
     let joined = join(values.iter().map(|value| of_value(value)))?;
-    // rustc reads what begins with a digit as a number, and reports one that is none: `4_elected`.
+    // rustc lexes a token that begins with a digit as a number, and rejects an invalid one:
+    // `4_elected`.
     let is_number = joined.starts_with(|first: char| first.is_ascii_digit());
     let own = if is_number { None } else { syn::parse_str::<Ident>(&joined).ok() };
     let with_generic = || {
@@ -26,7 +28,7 @@ pub(super) fn of_instance(factors: &[Factor], values: &[&Value]) -> Option<Ident
     Some(name)
 }
 
-/// What a value gives to the names of its instances; what an identifier can go on with.
+/// Returns a value's part of an instance's name, whose characters must be valid in an identifier.
 pub(super) fn of_value(value: &Value) -> Option<String> {
     let name = match &value.name {
         Some(name) => Some(name.unraw().to_string()),
@@ -43,7 +45,7 @@ fn of_argument(argument: &GenericArgument) -> Option<String> {
     }
 }
 
-/// `f16` of `half::f16`, `shape2_8_16` of `Shape2<8, 16>`.
+/// Returns `f16` for `half::f16` and `shape2_8_16` for `Shape2<8, 16>`.
 fn of_path(path: &Path) -> Option<String> {
     let last = path.segments.last()?;
     let own = Some(snake(&last.ident));
@@ -58,7 +60,7 @@ fn of_path(path: &Path) -> Option<String> {
 
 fn of_constant(constant: &Expr) -> Option<String> {
     match constant {
-        // Some literals bring their sign along: syn makes one of `-` and digits, rustc does not.
+        // Some literals include their sign: syn makes one of `-` and digits, rustc does not.
         Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => {
             Some(digits.base10_digits().replace('-', "minus_"))
         }
@@ -75,7 +77,7 @@ fn join(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     Some(parts.into_iter().collect::<Option<Vec<_>>>()?.join("_"))
 }
 
-/// `no_swizzle` of `NoSwizzle`, `stages` of `STAGES`.
+/// Returns `no_swizzle` for `NoSwizzle` and `stages` for `STAGES`.
 fn snake(name: &Ident) -> String {
     let mut snake = String::new();
     let mut after_lowercase = false;

@@ -1,4 +1,4 @@
-//! Products of lists: whether they fit the kernel, and the instances that they make.
+//! Products of lists: their validation, and their expansion into instances.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use crate::diag::mistake::Instances;
 use crate::ir::Span;
 use crate::limits::PRODUCT_INSTANCES;
 
-/// Judges a kernel's products: each binds every generic once, to values with names, and together
-/// they are not too many.
+/// Checks a kernel's products: each binds every generic exactly once, to values with names, and the
+/// total number of instances is within the limit.
 pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], sink: &mut Sink) {
     let mut made = 0;
     for factors in products {
@@ -69,7 +69,7 @@ fn judge_values(factor: &Factor, sink: &mut Sink) {
     }
 }
 
-/// The instances of a product that was judged, the last list varying fastest.
+/// Returns the instances of a valid product, with the last list varying fastest.
 pub(super) fn instances(function: &ItemFn, factors: &[Factor]) -> Vec<InstanceAttr> {
     let generics = generics(function);
     let mut rows: Vec<Vec<&Value>> = vec![vec![]];
@@ -79,14 +79,14 @@ pub(super) fn instances(function: &ItemFn, factors: &[Factor]) -> Vec<InstanceAt
             rows.iter().flat_map(|row| factor.values.iter().map(move |value| longer(row, value))).collect();
     }
     let instance = |row: &Vec<&Value>| {
-        // Each value has a name, or the product would have been refused.
+        // Each value has a name, otherwise the product would have been rejected.
         let name = name::of_instance(factors, row)?;
         Some(InstanceAttr { name, arguments: arguments(&generics, factors, row) })
     };
     rows.iter().filter_map(instance).collect()
 }
 
-/// The arguments of one combination, in the order of the kernel's generics.
+/// Returns the arguments of one combination, in the order of the kernel's generics.
 fn arguments(generics: &[&Ident], factors: &[Factor], row: &[&Value]) -> Vec<GenericArgument> {
     let bound: Vec<_> = factors
         .iter()
@@ -97,7 +97,7 @@ fn arguments(generics: &[&Ident], factors: &[Factor], row: &[&Value]) -> Vec<Gen
     generics.iter().filter_map(|generic| argument(*generic)).cloned().collect()
 }
 
-/// The generics that an instance has arguments for.
+/// Returns the generics that an instance has arguments for.
 fn generics(function: &ItemFn) -> Vec<&Ident> {
     function
         .sig
@@ -112,7 +112,7 @@ fn generics(function: &ItemFn) -> Vec<&Ident> {
         .collect()
 }
 
-/// Where a product begins.
+/// Returns the span of the first token of a product.
 fn span(factors: &[Factor]) -> Span {
     factors.first().map_or_else(Span::call_site, Factor::span)
 }

@@ -10,7 +10,7 @@ use crate::diag::mistake::{Attribute, Trusted};
 use crate::ir::Span;
 use crate::parse::instances;
 
-/// The options of a kernel's attribute, their values not yet evaluated.
+/// The options of a kernel's attribute, with values that are not yet evaluated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelAttr {
     /// `threads = n` or `threads = [x, y, z]`.
@@ -27,15 +27,15 @@ pub(crate) struct KernelAttr {
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
     pub(crate) nonportable_cluster: Option<Ident>,
-    /// The names of the options that were given.
+    /// The names of all options present.
     given: Vec<Ident>,
-    /// Whether the rest could not be read.
+    /// Whether parsing stopped at an error.
     pub(crate) is_malformed: bool,
     /// `instances(name = <..>, T in [..], ..)`.
     pub(crate) instances: Vec<instances::Entry>,
 }
 
-/// Reads the attribute's arguments; what is wrong with them goes to the sink.
+/// Parses the attribute's arguments, and reports errors to the sink.
 pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
     let mut attr = KernelAttr::default();
     let parser = |input: ParseStream<'_>| {
@@ -102,7 +102,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
                 attr.is_malformed = true;
                 vec![]
             });
-            // What is left of a list that could not be read.
+            // Skips the rest of a list that could not be parsed.
             content.parse::<TokenStream>()?;
             attr.given.push(name);
             attr.instances.extend(list);
@@ -120,7 +120,7 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
     Ok(())
 }
 
-/// The reason between brackets; none if there is none.
+/// Parses the reason in parentheses, if there is one.
 fn reason(input: ParseStream<'_>) -> syn::Result<Option<String>> {
     if !input.peek(syn::token::Paren) {
         return Ok(None);
@@ -131,7 +131,7 @@ fn reason(input: ParseStream<'_>) -> syn::Result<Option<String>> {
     Ok(Some(reason.value()).filter(|reason| !reason.trim().is_empty()))
 }
 
-/// Passes over the value of an unknown option, so that those after it are still read.
+/// Skips the value of an unknown option, so that the options after it are still parsed.
 fn skip_value(input: ParseStream<'_>) {
     while !input.is_empty() && !input.peek(Token![,]) {
         if input.parse::<proc_macro2::TokenTree>().is_err() {

@@ -1,5 +1,5 @@
-//! `#[cfg(..)]` inside what is compiled. Whether it holds cannot be asked here, where tokens are
-//! seen before that is decided: what it stands on would be compiled anyway.
+//! `#[cfg(..)]` inside compiled code. A macro sees the tokens before rustc evaluates the condition,
+//! and cannot evaluate it itself: the conditional code would always be compiled.
 
 use syn::visit::Visit;
 use syn::{Attribute, ItemConst, ItemFn, ItemType};
@@ -8,7 +8,7 @@ use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::Span;
 
-/// Reports the conditions inside a kernel. One on the whole of it is rustc's to decide.
+/// Reports conditions inside a kernel. One on the kernel itself is evaluated by rustc.
 pub(in crate::parse) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
     let inside = conditions(|found| {
         found.visit_signature(&function.sig);
@@ -19,17 +19,17 @@ pub(in crate::parse) fn refuse_in_kernel(function: &ItemFn, sink: &mut Sink) {
     }
 }
 
-/// Reports the conditions on, and inside, a constant that a kernel uses.
+/// Reports conditions on or inside a constant that a kernel uses.
 pub(in crate::parse) fn refuse_on_constant(constant: &ItemConst, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_const(constant)), sink);
 }
 
-/// Reports the conditions on an alias that a kernel uses.
+/// Reports conditions on an alias that a kernel uses.
 pub(in crate::parse) fn refuse_on_alias(alias: &ItemType, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_type(alias)), sink);
 }
 
-/// Reports the conditions on, and inside, a device function that a kernel calls.
+/// Reports conditions on or inside a device function that a kernel calls.
 pub(in crate::parse) fn refuse_on_function(function: &ItemFn, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_fn(function)), sink);
 }

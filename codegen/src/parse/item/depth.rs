@@ -1,5 +1,5 @@
-//! How deeply a kernel may nest. Parsing recurses, and what calls the compiler has a stack of its
-//! own choosing.
+//! Limits on the nesting of a kernel. Parsing recurses, and the caller of the compiler decides the
+//! size of the stack.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
@@ -9,26 +9,26 @@ use crate::ir::{Expr, Span};
 use crate::limits::KERNEL_OPERATIONS;
 use crate::parse::cx::Cx;
 
-/// How many expressions may stand in one another, those of the functions that are inlined included.
+/// The maximum nesting of expressions, including those of inlined functions.
 const LEVELS: usize = 300;
 
-/// How many functions, constants and aliases may be entered from one another.
+/// The maximum nesting of functions, constants and aliases.
 const FRAMES: usize = 32;
 
-/// How many loops and inlined calls a kernel may hold.
+/// The maximum number of loops and inlined calls in a kernel.
 const LABELS: u32 = 10_000;
 
-/// What the tokens around one may weigh in all.
+/// The maximum total weight of the tokens around a token.
 const WEIGHT: usize = 600;
 
-/// A pair of brackets costs the parser more of its stack than an operator.
+/// The weight of a pair of brackets. The parser needs more stack for it than for an operator.
 const GROUP_WEIGHT: usize = 8;
 
-/// What is wrong with `tokens`, if they nest too deeply to be parsed.
+/// Returns an error if `tokens` nest too deeply to be parsed.
 ///
-/// No tree is made for this. The tokens before one in its statement, and those before the brackets
-/// around it, bound how deep it can come to stand: `- - x`, `a + b + c`, `if a {} else if b {}`,
-/// `A<B<C>>`.
+/// This does not build a tree. The depth of a token is bounded by the number of tokens before it in
+/// its statement, plus those before each enclosing pair of brackets: `- - x`, `a + b + c`, `if a {}
+/// else if b {}`, `A<B<C>>`.
 pub(crate) fn too_deep(tokens: &TokenStream) -> Option<Diagnostic> {
     let mut open: Vec<(token_stream::IntoIter, usize, usize)> = vec![(tokens.clone().into_iter(), 0, 0)];
     let mut after_block = false;
@@ -62,7 +62,7 @@ pub(crate) fn too_deep(tokens: &TokenStream) -> Option<Diagnostic> {
     None
 }
 
-/// Whether what follows closed brackets can belong to the same expression.
+/// Whether the token after a closing bracket can belong to the same expression.
 fn goes_on(token: &TokenTree) -> bool {
     match token {
         TokenTree::Ident(word) => word == "else" || word == "as",
@@ -72,7 +72,7 @@ fn goes_on(token: &TokenTree) -> bool {
     }
 }
 
-/// Whether the next token does not stand within what came before it.
+/// Whether the next token is not nested in those before this one.
 fn ends(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if matches!(punct.as_char(), ';' | ','))
 }
@@ -82,7 +82,7 @@ fn too_deep_at(span: Span) -> Diagnostic {
 }
 
 impl Cx<'_> {
-    /// Runs `f` one level deeper, if there may be one.
+    /// Runs `f` one level deeper, unless the limit is reached.
     pub(in crate::parse) fn deeper(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Expr) -> Expr {
         if self.depth >= LEVELS {
             self.error(Syntax::TooDeep, span);
@@ -94,7 +94,8 @@ impl Cx<'_> {
         value
     }
 
-    /// Whether one more function, constant or alias may be entered; reports if not.
+    /// Returns whether one more function, constant or alias may be entered. Reports the limit if
+    /// not.
     pub(in crate::parse) fn may_enter(&mut self, span: Span) -> bool {
         let may = self.frames.len() < FRAMES;
         if !may {
@@ -103,8 +104,8 @@ impl Cx<'_> {
         may && self.has_room(span)
     }
 
-    /// Whether another function may be inlined into this kernel. Functions that call each other
-    /// twice each double the kernel with every level.
+    /// Whether another function may be inlined into this kernel. If each function calls the next
+    /// one twice, every level doubles the kernel.
     fn has_room(&mut self, span: Span) -> bool {
         let room = self.labels() < LABELS && self.emitted() < KERNEL_OPERATIONS;
         if !room {

@@ -1,4 +1,4 @@
-//! Finds the kernels of a source file, wherever in it they stand.
+//! Finds the kernels of a source file, in any scope.
 
 use std::rc::Rc;
 
@@ -12,36 +12,36 @@ use super::{KernelItem, ModuleItems, depth, outside};
 use crate::diag::mistake::Unfound;
 use crate::diag::{Diagnostic, Sink};
 
-/// The kernels of a file, each with what it shares with others.
+/// The kernels of a file, each with the items it shares with others.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) kernels: Vec<(KernelItem, Rc<ModuleItems>)>,
-    /// What is wrong with modules that are made from others.
+    /// The errors in modules that are made from templates.
     pub(crate) mistakes: Vec<Diagnostic>,
 }
 
-/// The kernels of a file with this text; none where it is not Rust or nests too deeply, which rustc
-/// and the macro report. `find` looks for templates.
+/// Returns the kernels in `text`, or none if it is not Rust or nests too deeply; rustc and the
+/// macro report these. `find` looks up templates.
 pub(crate) fn kernels_in(text: &str, find: &Find<'_>) -> Vec<(KernelItem, Rc<ModuleItems>)> {
-    // Most files hold no kernel, and parsing takes longer than this look. A module that is made
-    // from another one need not name a kernel itself.
+    // A cheap test: most files have no kernel, and parsing takes longer. A module made from a
+    // template need not mention a kernel itself.
     if !text.contains("tma_kernel") && !text.contains("tma_module") {
         return vec![];
     }
     parsed(text).map(|file| kernels(&file, find).kernels).unwrap_or_default()
 }
 
-/// A text as a file, unless it is not Rust or nests too deeply.
+/// Parses a file. Returns `None` if it is not Rust or nests too deeply.
 pub(crate) fn parsed(text: &str) -> Option<File> {
     let tokens: Option<TokenStream> = text.parse().ok();
     if tokens.as_ref().and_then(depth::too_deep).is_some() {
         return None;
     }
-    // Only of a text syn knows that it may begin with a `#!` line, which is no Rust.
+    // A leading `#!` line is not Rust. syn skips it only when it parses text.
     tokens.and_then(|tokens| syn::parse2(tokens).ok()).or_else(|| syn::parse_file(text).ok())
 }
 
-/// The kernels of `file`. What a file imports is not asked: texts need no imports.
+/// Returns the kernels of `file`. Imports are not checked: a plain text needs none.
 pub(crate) fn kernels(file: &File, find: &Find<'_>) -> Found {
     let finder = found(file, find);
     let mut all = finder.found;
@@ -51,18 +51,18 @@ pub(crate) fn kernels(file: &File, find: &Find<'_>) -> Found {
     Found { kernels: all, mistakes: finder.mistakes.into_errors() }
 }
 
-/// The kernels that do not stand in a `#[tma_module]`, and of each is known whether words are
-/// imported where it stands.
+/// Returns the kernels of `file`, except those of templates, with `lacks_words` as it is for the
+/// position of each.
 pub(crate) fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     found(file, &nowhere).found
 }
 
-/// The kernels that stand in an `impl` or a trait.
+/// Returns the kernels that are methods of an `impl` or a trait.
 pub(crate) fn methods(file: &File) -> Vec<KernelItem> {
     found(file, &nowhere).methods
 }
 
-/// Where nobody asks for kernels of templates.
+/// Finds no template, for callers that do not need kernels of templates.
 fn nowhere(_: &Path) -> Result<super::template::Template, Unfound> {
     Err(Unfound::Unseen)
 }
@@ -82,22 +82,22 @@ fn found<'a>(file: &File, find: &'a Find<'a>) -> Finder<'a> {
 struct Finder<'a> {
     found: Vec<(KernelItem, Rc<ModuleItems>)>,
     methods: Vec<KernelItem>,
-    /// What is wrong with modules that are made from others.
+    /// The errors in modules that are made from templates.
     mistakes: Sink,
     find: &'a Find<'a>,
-    /// Whether nothing around this point, up to its module, imports words.
+    /// Whether nothing from this point up to its module can import a built-in.
     lacks_words: bool,
 }
 
 impl Finder<'_> {
-    /// Runs `f` where `lacks_words` is this.
+    /// Runs `f` with this value of `lacks_words`.
     fn within(&mut self, lacks_words: bool, f: impl FnOnce(&mut Self)) {
         let around = std::mem::replace(&mut self.lacks_words, lacks_words);
         f(self);
         self.lacks_words = around;
     }
 
-    /// A method with these attributes, as that of a kernel sees it.
+    /// Records a method with these attributes, parsed as the kernel's own attribute sees it.
     fn method(&mut self, attrs: &[Attribute], method: &impl ToTokens) {
         if attrs.iter().any(|attr| super::is_named(attr, "tma_kernel")) {
             let function = syn::parse2::<ItemFn>(method.to_token_stream()).ok();
@@ -143,14 +143,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
         };
         let Some(made) = made(module, options, self.find, &mut self.mistakes) else { return };
-        // A module without a body is the macro's error to report, not that of whoever looks for
+        // A module without a body is an error that the macro reports, not the search for
         // kernels.
         let mut unread = Sink::default();
         let super::Module { kernels, shared } = super::module(&made.module, &mut unread);
         let template = made.from.and_then(|(_, file)| file);
         let shared = Rc::new(ModuleItems { template, further: made.further, ..shared });
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
-        // What stands deeper, in modules and functions inside, shares nothing with these.
+        // Items nested deeper, in inner modules and functions, share nothing with these kernels.
         self.within(lack_words(items), |finder| {
             for item in items {
                 if !matches!(item, Item::Fn(function) if super::kernel(function).is_some()) {
@@ -161,7 +161,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 }
 
-/// Whether no item of a module can bring words into it.
+/// Whether no item of a module can import a built-in.
 fn lack_words(items: &[Item]) -> bool {
     !items.iter().any(outside::may_bring_words)
 }

@@ -1,4 +1,4 @@
-//! Finds kernels, and what they share, in an item.
+//! Finds kernels, and the items that they share, in an item.
 
 pub(crate) mod attr;
 pub(in crate::parse) mod condition;
@@ -28,20 +28,20 @@ pub(crate) struct KernelItem {
     pub(crate) function: ItemFn,
 }
 
-/// What the kernels of one `#[tma_module]` share; empty for a kernel that stands alone.
+/// The items shared by the kernels of one `#[tma_module]`; empty for a kernel outside of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModuleItems {
     pub(crate) constants: Vec<ItemConst>,
     pub(crate) aliases: Vec<ItemType>,
     pub(crate) functions: Vec<ItemFn>,
-    /// What else takes names there.
+    /// The items of the host, which also take names.
     pub(crate) outsiders: Vec<Outsider>,
-    /// Whether it is certain that no word of the vocabulary has been imported where the kernels
-    /// stand.
+    /// Whether it is certain that no built-in name has been imported into the scope of these
+    /// kernels.
     pub(crate) lacks_words: bool,
-    /// The file that the kernels' tokens are of, if that is a template's.
+    /// The file that the kernels' tokens come from, if it is that of a template.
     pub(crate) template: Option<PathBuf>,
-    /// The names of the parameters that kernels have for the sake of what replaces something.
+    /// The names of the parameters that replacements add to kernels.
     pub(crate) further: Vec<String>,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Module {
     pub(crate) shared: ModuleItems,
 }
 
-/// Whether `attr` is `#[name]`, by whatever path.
+/// Whether `attr` is `#[name]`, with any path before the name.
 pub(crate) fn is_named(attr: &Attribute, name: &str) -> bool {
     attr.path().segments.last().is_some_and(|segment| segment.ident == name)
 }
 
-/// The kernel of `function`, if it has the attribute.
+/// Returns the kernel of `function`, if it has the attribute.
 pub(crate) fn kernel(function: &ItemFn) -> Option<KernelItem> {
     let at = function.attrs.iter().position(|attr| is_named(attr, "tma_kernel"))?;
     let mut function = function.clone();
@@ -73,13 +73,13 @@ fn is_device(item: &Item) -> bool {
     matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
 }
 
-/// Whether modules that are made from that of `function` may replace it.
+/// Whether a module made from this function's module may replace it.
 fn is_open(function: &ItemFn) -> bool {
     let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
     attr.and_then(option_of_device).is_some_and(|option| option.to_string() == "open")
 }
 
-/// What `#[tma_device(..)]` has between its brackets.
+/// Returns the tokens between the parentheses of `#[tma_device(..)]`.
 fn option_of_device(attr: &Attribute) -> Option<&TokenStream> {
     match &attr.meta {
         Meta::List(list) => Some(&list.tokens),
@@ -87,7 +87,7 @@ fn option_of_device(attr: &Attribute) -> Option<&TokenStream> {
     }
 }
 
-/// Reports options that device functions do not have.
+/// Reports options that a device function does not have.
 fn judge_device(function: &ItemFn, sink: &mut Sink) {
     let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
     if let Some(option) = attr.and_then(option_of_device)
@@ -97,7 +97,7 @@ fn judge_device(function: &ItemFn, sink: &mut Sink) {
     }
 }
 
-/// Sorts the items of a module.
+/// Sorts the items of a module into kernels and shared items.
 pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     let mut module = Module::default();
     let Some((_, items)) = &item.content else {
@@ -114,7 +114,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
             Item::Fn(function) => module.kernels.extend(kernel(function)),
             Item::Const(constant) => module.shared.constants.push(constant.clone()),
             Item::Type(alias) => module.shared.aliases.push(alias.clone()),
-            // Whatever else is there belongs to the host.
+            // All other items belong to the host.
             _ => {}
         }
         if !is_device(item) {
@@ -125,7 +125,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
 }
 
 impl ModuleItems {
-    /// Everything that is shared, as tokens.
+    /// Returns all shared items, as tokens.
     pub(crate) fn iter(&self) -> impl Iterator<Item = TokenStream> {
         let constants = self.constants.iter().map(ToTokens::to_token_stream);
         let aliases = self.aliases.iter().map(ToTokens::to_token_stream);

@@ -1,5 +1,5 @@
-//! What else stands in a `#[tma_module]`: items of the host. A name that one of them takes is not
-//! the vocabulary's any more.
+//! Host items in a `#[tma_module]`. A built-in with the same name as one of them is hidden by
+//! it.
 
 use syn::ext::IdentExt;
 use syn::{Attribute, Fields, Ident, Item, UseTree};
@@ -7,19 +7,19 @@ use syn::{Attribute, Fields, Ident, Item, UseTree};
 use crate::diag::mistake::HostItem;
 use crate::parse::names::{self, Space};
 
-/// An item that the host has and kernels have not.
+/// An item that exists on the host but not in kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct Outsider {
-    /// Its name, without `r#`.
+    /// The name, without `r#`.
     pub(crate) name: String,
-    /// What it is.
+    /// The kind of item.
     pub(crate) item: HostItem,
-    /// The namespaces that it takes its name in.
+    /// The namespaces in which it takes the name.
     pub(crate) spaces: &'static [Space],
 }
 
-/// The host's item, if `item` is one that takes a name. Imports are left to rustc, which knows what
-/// they bring; so is what stands under a condition, which rustc has not decided yet.
+/// Returns the host item, if `item` takes a name. Imports are left to rustc, which knows what they
+/// bring into scope. So are items under `#[cfg]`, whose condition rustc has not evaluated yet.
 pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
     let (name, attrs, kind, spaces): (&Ident, &[Attribute], _, &'static [Space]) = match item {
         Item::Fn(item) => {
@@ -41,17 +41,17 @@ pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
         Item::Union(item) => (&item.ident, &item.attrs, HostItem::Union, &[Space::Type]),
         Item::Trait(item) => (&item.ident, &item.attrs, HostItem::Trait, &[Space::Type]),
         Item::Macro(item) => (item.ident.as_ref()?, &item.attrs, HostItem::Macro, &[Space::Macro]),
-        // A module takes no name of a scalar, `mod u8` and the type `u8` stand side by side: rustc
+        // A module does not hide a scalar, as `mod u8` and the type `u8` can coexist. rustc
         // decides.
         Item::Mod(_) | Item::Use(_) | Item::ExternCrate(_) => return None,
-        // What kernels share, and what has no name.
+        // Items that kernels share, and items without a name.
         Item::Const(_)
         | Item::Type(_)
         | Item::ForeignMod(_)
         | Item::Impl(_)
         | Item::TraitAlias(_)
         | Item::Verbatim(_) => return None,
-        // syn's list of items is open.
+        // syn's enum of items is non-exhaustive.
         _ => return None,
     };
     let conditional =
@@ -59,8 +59,8 @@ pub(in crate::parse) fn outsider(item: &Item) -> Option<Outsider> {
     (!conditional).then(|| Outsider { name: name.unraw().to_string(), item: kind, spaces })
 }
 
-/// Whether `item` could bring words of the vocabulary into scope: a `use` of everything, or of a
-/// name that is a word, or a macro that may become one.
+/// Whether `item` could bring built-ins into scope: a glob import, an import of a built-in's name,
+/// or a macro invocation that may expand to one.
 pub(in crate::parse) fn may_bring_words(item: &Item) -> bool {
     match item {
         Item::Use(item) => brings_words(&item.tree),

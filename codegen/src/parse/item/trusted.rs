@@ -1,7 +1,7 @@
-//! `#[trusted = "reason"]` on a statement: the protocol of barriers is not judged by what it does.
+//! `#[trusted = "reason"]` on a statement: exempts it from the protocol check.
 //!
-//! rustc knows no such attribute: the macro takes it off the statements that rustc gets to see. One
-//! that is elsewhere stays, for rustc to refuse.
+//! rustc does not know this attribute. The macro removes it from the statements that it emits. One
+//! at any other position is left for rustc to reject.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Expr, ItemFn, Lit, Meta, Stmt};
@@ -10,12 +10,12 @@ use super::is_named;
 
 const NAME: &str = "trusted";
 
-/// The attribute of a statement, if it has it.
+/// Returns the attribute of a statement, if it has one.
 pub(in crate::parse) fn attribute(stmt: &Stmt) -> Option<&Attribute> {
     attributes(stmt)?.iter().find(|attr| is_named(attr, NAME))
 }
 
-/// The reason that an attribute gives; none if it gives none.
+/// Returns the reason in an attribute, unless it is missing or empty.
 pub(in crate::parse) fn reason(attr: &Attribute) -> Option<String> {
     let Meta::NameValue(pair) = &attr.meta else { return None };
     let Expr::Lit(value) = &pair.value else { return None };
@@ -23,7 +23,7 @@ pub(in crate::parse) fn reason(attr: &Attribute) -> Option<String> {
     Some(text.value()).filter(|reason| !reason.trim().is_empty())
 }
 
-/// Takes the attributes off all statements of a function.
+/// Removes the attributes from all statements of a function.
 pub(crate) fn strip(function: &mut ItemFn) {
     struct Strip;
     impl VisitMut for Strip {
@@ -48,7 +48,8 @@ macro_rules! of_statement {
     };
 }
 
-/// What can be a statement, of which syn keeps the attributes: of an assignment at its left side.
+/// Expressions that can be statements, with the field in which syn keeps the attributes. Those of
+/// an assignment are on its left side.
 macro_rules! of_expression {
     ($expr:expr, $of_expr:ident, $($reference:tt)+) => {
         match $expr {

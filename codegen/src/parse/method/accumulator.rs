@@ -1,4 +1,4 @@
-//! Accumulators and their rows: what a thread holds of them, and what becomes of them.
+//! Methods of accumulators and of their columns.
 
 use super::flight::Factors;
 use super::matrix::Stored;
@@ -74,7 +74,7 @@ impl Cx<'_> {
         })
     }
 
-    /// The local that an accumulator is; reports a value that nothing holds.
+    /// Returns the local that holds an accumulator. Reports a temporary.
     pub(super) fn accumulator(&mut self, value: &Expr) -> Option<LocalId> {
         if let ExprKind::Local(local) = value.kind {
             return Some(local);
@@ -85,7 +85,7 @@ impl Cx<'_> {
         None
     }
 
-    /// `columns::<C>(j)`: the accumulator, and the first of the columns.
+    /// Resolves `columns::<C>(j)` to the accumulator and the first column.
     fn columns(
         &mut self,
         accumulator: Expr,
@@ -103,7 +103,7 @@ impl Cx<'_> {
         ))
     }
 
-    /// The constant that `method::<N>(..)` names.
+    /// Evaluates the constant of `method::<N>(..)`.
     pub(super) fn count_of(&mut self, call: &syn::ExprMethodCall, of: Counted) -> Option<u32> {
         let [argument] = turbofish_arguments(call)[..] else {
             self.error(Argument::NoCount { word: call.method.to_string().into(), of }, Span::of(call));
@@ -112,7 +112,7 @@ impl Cx<'_> {
         self.u32_argument(argument)
     }
 
-    /// `pack::<bf16>()`.
+    /// Resolves `pack::<bf16>()`.
     pub(super) fn pack(
         &mut self,
         accumulator: LocalId,
@@ -150,7 +150,8 @@ impl Cx<'_> {
         value
     }
 
-    /// Which of a thread's rows its element `i` is in: two of each 64.
+    /// Computes which of the thread's rows element `i` belongs to. A thread has two rows in each
+    /// band.
     ///
     /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
     pub(super) fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
@@ -161,9 +162,9 @@ impl Cx<'_> {
         self.apply(BinaryOp::Add, first, half, span)
     }
 
-    /// Row and column of a thread's element `i`: row 64 · band + 16 · warp + lane / 4 + 8 · half,
-    /// column 8 · group + 2 · (lane % 4) + parity; in a warp alone, row 16 · band + lane / 4 + 8 ·
-    /// half. Source: as for [`Cx::row_of`].
+    /// Computes row and column of the thread's element `i`. The row is 64 · band + 16 · warp + lane
+    /// / 4 + 8 · half, the column 8 · group + 2 · (lane % 4) + parity. For a single warp, the row
+    /// is 16 · band + lane / 4 + 8 · half. Source: as for [`Cx::row_of`].
     pub(super) fn place_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
         let i = Expr { kind: ExprKind::Cast(Box::new(i)), ty: Scalar::U32.into(), span };
         let special = |special| Expr { kind: ExprKind::Special(special), ty: Scalar::U32.into(), span };
@@ -197,17 +198,17 @@ impl Cx<'_> {
     }
 }
 
-/// `Accumulator::<f32, 64, 256>::zero()`; without the generics, what it is assigned to has them.
+/// Builds `Accumulator::<f32, 64, 256>::zero()`. Without generics, the type is inferred.
 pub(in crate::parse) fn zero_of(ty: &AccumulatorOwner, span: Span) -> Expr {
     Expr { kind: ExprKind::ZeroAccumulator, ty: ty.0.clone(), span }
 }
 
-/// `Rows::<f32, 64>::filled(0.0)`.
+/// Builds `Rows::<f32, 64>::filled(0.0)`.
 pub(in crate::parse) fn rows_of(rows: RowsType, value: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Repeat(Box::new(value)), ty: Type::Rows(rows), span }
 }
 
-/// A `usize` that is known.
+/// Creates a constant `usize`.
 pub(super) fn usize_number(value: u32, span: Span) -> Expr {
     Expr::constant(Const::Int(value.into()), Scalar::Usize, span)
 }

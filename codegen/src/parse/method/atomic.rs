@@ -1,4 +1,4 @@
-//! Strong accesses: methods of slices and of shared arrays that take an order and a scope.
+//! Strong accesses: methods of slices and shared arrays that take an order and a scope.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 use crate::parse::words::shape::Chosen;
 
-/// A call of such a method.
+/// A call of a strong access.
 pub(super) struct Access {
     pub(super) word: Cow<'static, str>,
     pub(super) index: Expr,
@@ -18,7 +18,7 @@ pub(super) struct Access {
     pub(super) scope: Chosen<MemoryScope>,
 }
 
-/// The access that a method asks for.
+/// The requested operation.
 pub(super) enum Request {
     Load,
     Store(Expr),
@@ -27,12 +27,12 @@ pub(super) enum Request {
         current: Expr,
         new: Expr,
     },
-    /// An addition of an array, without a result.
+    /// An element-wise addition of an array, without a result.
     AddVector(Expr),
 }
 
 impl Request {
-    /// Whether the elements may be of this type; a load and a store have them all.
+    /// Whether elements of this type are supported. Loads and stores support every type.
     fn takes(&self, element: Scalar) -> bool {
         match self {
             Self::Load | Self::Store(_) => true,
@@ -42,7 +42,7 @@ impl Request {
         }
     }
 
-    /// The orders that it may have. Source: PTX ISA, "ld", "st", "atom" and "red".
+    /// Returns the supported orders. Source: PTX ISA, "ld", "st", "atom" and "red".
     fn orders(&self) -> &'static [Order] {
         match self {
             Self::Load => &[Order::Relaxed, Order::Acquire],
@@ -55,7 +55,8 @@ impl Request {
 }
 
 impl Cx<'_> {
-    /// The value of a strong access to an element of this memory; reports one that there is not.
+    /// Emits a strong access to an element of this memory and returns its result. Reports an access
+    /// that the hardware does not have.
     pub(super) fn strong_access(
         &mut self,
         place: AtomicPlace,

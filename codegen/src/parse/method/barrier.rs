@@ -8,7 +8,7 @@ use crate::parse::words::{BarrierCall, BarrierWord, Word};
 impl Cx<'_> {
     pub(super) fn barrier_method(&mut self, barrier: Expr, call: BarrierCall, span: Span) -> Option<Expr> {
         let mut result = unit(span);
-        // The local that takes what the operation gives.
+        // Creates the local that receives the result of the operation.
         let mut dest = |cx: &mut Self, word: BarrierWord, ty: Type| {
             let (dest, value) = cx.temporary(&word.name(), ty, span);
             result = value;

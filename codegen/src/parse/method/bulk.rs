@@ -1,4 +1,4 @@
-//! Copies of elements that lie one after the other, without a tensor map.
+//! Copies of contiguous elements without a tensor map.
 
 use super::global::Slice;
 use crate::diag::mistake;
@@ -8,7 +8,7 @@ use crate::parse::cx::Cx;
 use crate::parse::words::{GlobalWord, TileWord, Word};
 
 impl Cx<'_> {
-    /// A copy between `count` elements of a slice, from `index` on, and shared memory.
+    /// Emits a copy between shared memory and `count` elements of a slice, starting at `index`.
     pub(super) fn bulk_copy(
         &mut self,
         slice: Slice,
@@ -26,14 +26,14 @@ impl Cx<'_> {
         }
         let param = &mut self.params[global.0 as usize];
         param.written |= kind.writes();
-        // A prefetch is a hint: it rounds the address down by itself.
+        // A prefetch is a hint, and rounds the address down itself.
         if kind.shared().is_some() {
             param.unit = param.unit.max(BULK_BYTES);
         }
         Some(self.effect(StmtKind::BulkCopy(Box::new(BulkCopy { global, index, count, hint, kind })), span))
     }
 
-    /// A copy from shared memory to another block's, of elements of this type.
+    /// Emits a copy of elements of this type from shared memory to that of another block.
     pub(super) fn remote_copy(&mut self, copy: RemoteCopy, element: Scalar, span: Span) -> Option<Expr> {
         if !self.expect_sequence(&copy.from, element) {
             return None;
@@ -48,7 +48,7 @@ impl Cx<'_> {
         Some(self.effect(StmtKind::RemoteCopy(Box::new(copy)), span))
     }
 
-    /// Reports a reduction of elements that the copy engine does not reduce so.
+    /// Reports a reduction of elements that the copy engine does not support.
     pub(super) fn no_reduction(
         &mut self,
         word: &str,

@@ -1,4 +1,4 @@
-//! Methods of maps that a kernel changes: in shared memory, and where they are published.
+//! Methods of tensor maps that a kernel modifies: in shared memory, and where they are published.
 
 use crate::diag::mistake::{self, Argument};
 use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileType, Type};
@@ -19,8 +19,7 @@ impl Cx<'_> {
         match call {
             MapsCall::Acquire { i: index } => Some(self.effect(StmtKind::AcquireMap { maps, index }, span)),
             MapsCall::At { i: index } => {
-                // Which it is is read here, whatever becomes of its variable until a copy is asked
-                // for.
+                // The index is evaluated here. Its variable may change before the copy.
                 let (held, index_now) = self.temporary("map", Scalar::U32, span);
                 self.assign(held, index);
                 let kind = ExprKind::MapAt(maps, Box::new(index_now));
@@ -45,7 +44,7 @@ impl Cx<'_> {
             SharedMapCall::SetExtent { extent } => {
                 MapEdit::Extent { dimension: self.dimension(call, tile.rank())?, extent }
             }
-            // The innermost dimension has none: its elements lie one after the other.
+            // The innermost dimension has no stride: its elements are contiguous.
             SharedMapCall::SetStride { bytes } => {
                 MapEdit::Stride { dimension: self.dimension(call, tile.rank() - 1)?, bytes }
             }
@@ -65,7 +64,7 @@ impl Cx<'_> {
         Some(MapEdit::CopyFrom { map })
     }
 
-    /// The slice that a map is pointed at. Copies may then write to it.
+    /// Returns the slice that a map is to refer to. Copies may then write to the slice.
     fn addressed(&mut self, global: &Expr) -> Option<ParamId> {
         let ExprKind::Param(id) = global.kind else { return None };
         let param = &mut self.params[id.0 as usize];
@@ -74,7 +73,7 @@ impl Cx<'_> {
         Some(id)
     }
 
-    /// The dimension that `set_..::<D>` names, below `end`.
+    /// Evaluates the dimension in `set_..::<D>`, which must be less than `end`.
     fn dimension(&mut self, call: &syn::ExprMethodCall, end: usize) -> Option<u32> {
         let word = call.method.to_string().into();
         let [argument] = turbofish_arguments(call)[..] else {

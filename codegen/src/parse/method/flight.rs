@@ -1,7 +1,8 @@
-//! Multiplications under way: what they are started with, and what they give back.
+//! Multiplications in flight: the operands that start them, and the values they return.
 //!
-//! A flight is taken apart, as a pipeline's slots are: the accumulator that it adds to, and the
-//! parts of what it keeps until it is over. Which groups are open where, `check` finds out.
+//! A flight is split into parts, as the slots of a pipeline are: the accumulator, and the parts of
+//! the value that is kept until the multiplication is complete. `check` determines the groups that
+//! are open at each point.
 
 use crate::diag::mistake::{Argument, Mismatch};
 use crate::ir::{
@@ -13,17 +14,17 @@ use crate::parse::stmt::unit;
 use crate::parse::types::turbofish_arguments;
 use crate::parse::words::FlightCall;
 
-/// What a multiplication is started with.
+/// The arguments that start a multiplication.
 pub(super) struct Factors {
     pub(super) op: MmaOp,
     pub(super) a: Expr,
     pub(super) b: Expr,
-    /// What is given back when it is over.
+    /// The value to return once the multiplication is complete.
     pub(super) keep: Expr,
 }
 
 impl Cx<'_> {
-    /// `sum.mma(a, b, keep)`.
+    /// Resolves `sum.mma(a, b, keep)`.
     pub(super) fn start_flight(
         &mut self,
         accumulator: Expr,
@@ -65,7 +66,8 @@ impl Cx<'_> {
         Some(kept_value(keep_ty, before, span))
     }
 
-    /// Gives the flight's variables what the next multiplication keeps: what they held before.
+    /// Assigns the next multiplication's kept parts to the variables of the flight, and returns
+    /// their previous values.
     fn exchange(&mut self, kept: &[Expr], next: Vec<Expr>, span: Span) -> Option<Vec<Expr>> {
         let mut before = vec![];
         for (old, new) in kept.iter().zip(next) {
@@ -89,7 +91,7 @@ impl Cx<'_> {
         Some(before)
     }
 
-    /// Starts `accumulator += a · bᵀ`; what it keeps.
+    /// Starts `accumulator += a · bᵀ` and returns the kept value.
     fn multiply(&mut self, accumulator: LocalId, factors: Factors, span: Span) -> Option<Expr> {
         let Factors { op, a, b, keep } = factors;
         let metadata = self.metadata(&a, span);
@@ -100,8 +102,8 @@ impl Cx<'_> {
         Some(keep)
     }
 
-    /// The metadata of an operand that is sparse, as [`left_operand`](Self::left_operand) copies a
-    /// fragment.
+    /// Returns a copy of the metadata, if the operand is sparse. It is copied for the same reason
+    /// as a fragment in [`left_operand`](Self::left_operand).
     fn metadata(&mut self, value: &Expr, span: Span) -> Option<LocalId> {
         let ExprKind::Compound(parts) = &value.kind else { return None };
         let Type::Compound(Compound::Operand(OperandType { sparse: true, .. }) | Compound::SparseFragment(_)) =
@@ -123,8 +125,8 @@ impl Cx<'_> {
             (ty @ Type::Fragment(_), value) => (ty, value),
             (_, value) => return self.shared_operand(value).map(LeftOperand::Shared),
         };
-        // A copy that nothing else writes: the variable may be given another value while this one
-        // is still read.
+        // A copy that nothing else writes: the variable may be assigned while the multiplication
+        // still reads the operand.
         let (held, _) = self.temporary("left", ty, span);
         self.assign(held, value);
         Some(LeftOperand::Registers(held))
@@ -144,13 +146,13 @@ impl Cx<'_> {
         }
     }
 
-    /// `tile.t()`: rows for columns, if it is `transposed`.
+    /// Resolves `tile.t()`: the transposed tile if `transposed` is set, else the tile itself.
     pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
         let operand = OperandType { transposed, ..OperandType::from(ty.clone()) };
         self.compound(Compound::Operand(operand), vec![tile], span)
     }
 
-    /// `tile.t_if::<B>()`.
+    /// Resolves `tile.t_if::<B>()`.
     pub(super) fn transposed_if(
         &mut self,
         tile: Expr,
@@ -166,7 +168,7 @@ impl Cx<'_> {
         Some(self.transposed(tile, ty, transposed, span))
     }
 
-    /// `-tile`, `-tile.t()`, `-tile.sparse(..)`; none if it is neither.
+    /// Resolves `-tile`, `-tile.t()` and `-tile.sparse(..)`. Returns `None` for anything else.
     pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
         let (ty, parts) = match (self.resolve(&value.ty), &value.kind) {
             (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
@@ -178,7 +180,7 @@ impl Cx<'_> {
     }
 }
 
-/// The parts of what a flight keeps.
+/// Returns the parts of a kept value.
 fn kept_parts(keep: Expr) -> Vec<Expr> {
     if let ExprKind::Compound(parts) = keep.kind {
         parts
@@ -189,7 +191,7 @@ fn kept_parts(keep: Expr) -> Vec<Expr> {
     }
 }
 
-/// What a flight gives back.
+/// Returns the kept value that consists of these parts.
 fn kept_value(ty: &Type, mut parts: Vec<Expr>, span: Span) -> Expr {
     if let Type::Compound(_) = ty {
         Expr { kind: ExprKind::Compound(parts), ty: ty.clone(), span }

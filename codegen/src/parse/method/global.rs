@@ -13,10 +13,10 @@ use crate::parse::span;
 use crate::parse::words::shape::Chosen;
 use crate::parse::words::{GlobalCall, GlobalWord, Word};
 
-/// A slice that a method is called on.
+/// A slice as the receiver of a method.
 pub(super) struct Slice {
     pub(super) global: ParamId,
-    /// The policy that its copies carry.
+    /// The cache policy of its copies.
     pub(super) hint: Option<Expr>,
     pub(super) element: Scalar,
 }
@@ -114,7 +114,7 @@ impl Cx<'_> {
         self.bulk_copy(slice, elements, kind, span)
     }
 
-    /// Has the launcher ask for an address that vectors of this type may begin at.
+    /// Requires that the launcher passes an address aligned for vectors of this type.
     fn moves_vector(&mut self, global: ParamId, vector: &Type) {
         if let (Type::Array(_, len), Type::Global(element)) =
             (self.resolve(vector), &self.params[global.0 as usize].ty)
@@ -129,7 +129,8 @@ impl Cx<'_> {
         self.strong_access(AtomicPlace::Global(slice.global), slice.element, access, span)
     }
 
-    /// The slice that `receiver` is, for this word; reports a hint that the word does not take.
+    /// Returns the slice that `receiver` refers to, for this method. Reports a hint that the method
+    /// does not support.
     pub(super) fn slice(
         &mut self,
         receiver: &Expr,

@@ -1,12 +1,12 @@
-//! `hint`: a map or a slice of global memory, with the cache policy that its copies are to carry.
+//! `hint`: attaches a cache policy to the copies of a map or a slice of global memory.
 
 use crate::diag::mistake;
 use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `receiver.hint(policy)`. The policy is read here, whatever becomes of its variable until a
-    /// copy is asked for.
+    /// Resolves `receiver.hint(policy)`. The policy is evaluated here. Its variable may change
+    /// before the copy.
     pub(super) fn hinted(
         &mut self,
         receiver: Expr,
@@ -25,16 +25,17 @@ impl Cx<'_> {
     }
 }
 
-/// What a method of a map or a slice is called on.
+/// The receiver of a method of a map or a slice.
 pub(super) struct Target {
     /// The map, or the slice, which has no index.
     pub(super) map: MapRef,
-    /// The policy that its copies carry.
+    /// The cache policy of its copies.
     pub(super) hint: Option<Expr>,
 }
 
 impl Target {
-    /// What `receiver` is; none if that was reported.
+    /// Returns the map or slice that `receiver` refers to, or `None` if an error was reported for
+    /// it.
     pub(super) fn of(receiver: &Expr) -> Option<Self> {
         if let ExprKind::Hinted(receiver, policy) = &receiver.kind {
             return Some(Self { hint: Some((**policy).clone()), ..Self::of(receiver)? });

@@ -6,18 +6,18 @@ use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, Til
 use crate::parse::cx::Cx;
 use crate::parse::words::{ColumnCall, MapCall, MapWord, Word};
 
-/// A map that a method is called on.
+/// A map as the receiver of a method.
 pub(in crate::parse) struct Map {
     pub(in crate::parse) map: MapRef,
-    /// The policy that its copies carry.
+    /// The cache policy of its copies.
     hint: Option<Expr>,
     pub(in crate::parse) tile: TileType,
-    /// Dimensions of the tensor: as many coordinates are wanted.
+    /// The number of dimensions of the tensor, and of its coordinates.
     pub(in crate::parse) rank: usize,
 }
 
 impl Map {
-    /// The map that `receiver` is; none if that was reported.
+    /// Returns the map that `receiver` refers to, or `None` if an error was reported for it.
     pub(super) fn of(receiver: &Expr, tile: &TileType, rank: usize) -> Option<Self> {
         let Target { map, hint } = Target::of(receiver)?;
         Some(Self { map, hint, tile: tile.clone(), rank })
@@ -71,7 +71,7 @@ impl Cx<'_> {
         self.tile_copy(map, at, offsets, kind, span)
     }
 
-    /// A copy of the box at these coordinates, or of the column that is moved by these offsets.
+    /// Emits a copy of the box at these coordinates, or of a column with these im2col offsets.
     fn tile_copy(
         &mut self,
         map: Map,
@@ -101,7 +101,7 @@ impl Cx<'_> {
         Some(self.effect(StmtKind::PrefetchMap(map.map), span))
     }
 
-    /// Reports a method for maps of tiles: an im2col map has no grid of them.
+    /// Reports a method that needs a grid of tiles, which an im2col map does not have.
     pub(super) fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
         self.error(Name::NoTiles { word: name.to_owned().into() }, span);
         Expr::error(span)

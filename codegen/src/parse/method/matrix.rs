@@ -1,18 +1,18 @@
-//! Rows of slices of global memory, and accumulators that are stored to them.
+//! Matrices in slices of global memory, and stores of accumulators to them.
 
 use crate::ir::{
     Compound, Expr, ExprKind, GlobalMatrix, LocalId, MatrixStore, ParamId, Scalar, Span, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
 
-/// What `matrix` is told.
+/// The arguments of `matrix`.
 pub(super) struct Rows {
     pub(super) first: Expr,
     pub(super) extents: [Expr; 2],
     pub(super) stride: Expr,
 }
 
-/// Columns of an accumulator that are stored.
+/// The columns of an accumulator that are stored.
 pub(super) struct Stored {
     pub(super) accumulator: LocalId,
     pub(super) first: Expr,
@@ -20,8 +20,8 @@ pub(super) struct Stored {
 }
 
 impl Cx<'_> {
-    /// `slice.matrix(first, [rows, columns], stride)`, all of which is in the slice: that is
-    /// tested here, and not where it is stored to.
+    /// Resolves `slice.matrix(first, [rows, columns], stride)`. The test that the whole matrix lies
+    /// in the slice is made here, not at the stores.
     pub(super) fn matrix_of(
         &mut self,
         slice: Expr,
@@ -39,7 +39,7 @@ impl Cx<'_> {
         self.compound(Compound::Matrix(element), vec![slice, first, rows, columns, stride], span)
     }
 
-    /// A value in a variable, which nothing else changes.
+    /// Returns a copy of a value that nothing else changes.
     fn kept(&mut self, name: &str, value: Expr, span: Span) -> Expr {
         if let ExprKind::Const(_) = value.kind {
             return value;
@@ -49,7 +49,7 @@ impl Cx<'_> {
         read
     }
 
-    /// `sum.store_to(matrix, at)`.
+    /// Resolves `sum.store_to(matrix, at)`.
     pub(super) fn store_to(
         &mut self,
         Stored { accumulator, first, columns }: Stored,

@@ -1,4 +1,4 @@
-//! Multiplications by a warp: operands in registers, and what is added to.
+//! Multiplications by a warp, with operands in registers.
 
 use super::accumulator::usize_number;
 use super::matrix::Stored;
@@ -12,7 +12,8 @@ use crate::parse::pipeline::number;
 use crate::parse::words::WarpAccumulatorCall;
 
 impl Cx<'_> {
-    /// `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and of `WarpRight` and `Fragment` the same.
+    /// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and
+    /// `Fragment`.
     pub(in crate::parse) fn load_operand(
         &mut self,
         operand: Type,
@@ -63,7 +64,7 @@ impl Cx<'_> {
         })
     }
 
-    /// `accumulator += a · bᵀ`.
+    /// Emits `accumulator += a · bᵀ`.
     fn multiply_sync(
         &mut self,
         op: WarpMmaOp,
@@ -77,7 +78,7 @@ impl Cx<'_> {
         Some(self.effect(StmtKind::MmaSync(Box::new(mma)), span))
     }
 
-    /// The local that an operand is.
+    /// Returns the local that holds an operand.
     fn operand_in_registers(&mut self, value: Expr, side: WarpSide) -> Option<LocalId> {
         let ty = self.resolve(&value.ty);
         if !matches!(ty, Type::WarpFragment(found) if found.side == side) {

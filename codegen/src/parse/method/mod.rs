@@ -1,4 +1,4 @@
-//! Methods: which one a call goes to, by the type that it is called on.
+//! Methods: dispatches a call by the type of its receiver.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -35,7 +35,7 @@ use crate::ir::{
     Team, TileType, Type,
 };
 
-/// A method of the vocabulary, with what it needs to know of its receiver's type.
+/// A built-in method, with the properties of its receiver's type that it depends on.
 #[derive(Clone, Copy)]
 enum Method<'t> {
     Tile(TileWord, &'t TileType),
@@ -65,7 +65,7 @@ enum Method<'t> {
 }
 
 impl<'t> Method<'t> {
-    /// Every method of a type.
+    /// Returns every method of a type.
     fn all(ty: &'t Type) -> Vec<Self> {
         fn of<'t, W: Word>(method: impl Fn(W) -> Method<'t>) -> Vec<Method<'t>> {
             W::all().into_iter().map(method).collect()
@@ -123,7 +123,7 @@ impl<'t> Method<'t> {
         }
     }
 
-    /// What the table says of it.
+    /// Returns the method's entry in the table of built-ins.
     fn entry(self) -> Entry {
         match self {
             Self::Tile(word, _) => Entry::of(word),
@@ -169,7 +169,7 @@ impl Cx<'_> {
         match method {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
-                // What a flight keeps is no part of its method.
+                // The kept value of a flight is not a receiver of the method.
                 let of_flight = matches!(method, Method::Flight(..));
                 let parts = parts_of(&receiver).filter(|_| !of_flight).unwrap_or_default();
                 let value =
@@ -180,7 +180,7 @@ impl Cx<'_> {
         }
     }
 
-    /// What a call of a method gives; none if that was reported.
+    /// Emits a method call and returns its value, or `None` if an error was reported.
     fn method(
         &mut self,
         method: Method<'_>,
@@ -299,7 +299,7 @@ impl Cx<'_> {
         }
         let known = self.suggested_methods(ty);
         let others = |is_meant: bool, kind| is_meant.then(|| elsewhere(name, kind)).flatten();
-        // `fetch_sub` is near to `fetch_add`, and is another operation.
+        // `fetch_sub` is close to `fetch_add` in spelling, but is another operation.
         let suggestion = others(matches!(ty.local(), Type::Global(_) | Type::SharedArray(..)), Kind::Access)
             .or_else(|| did_you_mean(name, &known))
             .or_else(|| others(matches!(ty, Type::Scalar(_) | Type::Infer(_)), Kind::Function));
@@ -308,7 +308,7 @@ impl Cx<'_> {
         Expr::error(span)
     }
 
-    /// The names of the methods that a value of this type has in this kernel.
+    /// Returns the names of the methods that a value of this type has in this kernel.
     fn suggested_methods(&self, ty: &Type) -> Vec<Cow<'static, str>> {
         let scalar = self.infer.settle(ty).as_ref().and_then(Type::as_scalar);
         let has = |method: &Method<'_>| match (method, scalar) {
@@ -326,7 +326,7 @@ impl Cx<'_> {
     }
 }
 
-/// The parts of a value that has several.
+/// Returns the parts of a compound value.
 fn parts_of(receiver: &Expr) -> Option<Vec<Expr>> {
     if let ExprKind::Compound(parts) = &receiver.kind { Some(parts.clone()) } else { None }
 }

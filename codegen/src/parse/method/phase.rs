@@ -1,4 +1,4 @@
-//! Phases of barriers, kept in a variable.
+//! Phases of barriers that are kept in a variable.
 
 use crate::ir::{BarrierOp, Compound, Expr, Scope, Span, StmtKind};
 use crate::parse::cx::Cx;
@@ -7,7 +7,7 @@ use crate::parse::stmt::unit;
 use crate::parse::words::{PhaseCall, PhaseFunctionCall};
 
 impl Cx<'_> {
-    /// `Phase::new()` and `Phase::opposite()`.
+    /// Resolves `Phase::new()` and `Phase::opposite()`.
     pub(in crate::parse) fn new_phase(&mut self, call: PhaseFunctionCall, span: Span) -> Expr {
         let parity = match call {
             PhaseFunctionCall::New => 0,
@@ -28,7 +28,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Waits for the phase with these parts, and goes on to the next.
+    /// Waits for the phase with these parts, and advances it to the next.
     pub(super) fn wait_next(&mut self, barrier: &Expr, phase: Vec<Expr>, span: Span) -> Option<Expr> {
         for parity in phase {
             let local = self.state(&parity, span)?;

@@ -1,5 +1,5 @@
-//! Methods of pipelines, their states and their slots: each becomes what a user could have written
-//! with `Stages`, barriers and variables.
+//! Methods of pipelines, their states and their slots. Each expands to what a user could have
+//! written with `Stages`, barriers and variables.
 
 use crate::diag::mistake::Name;
 use crate::ir::{
@@ -22,8 +22,8 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         let parts = take_apart(parts, ring.tiles.len())?;
-        // A fresh barrier is past the phase of parity 1: that is how a producer finds every stage
-        // empty at first.
+        // On a fresh barrier, a wait for the phase of parity 1 returns at once. A producer thus
+        // finds every stage empty at first.
         let state = |parity| [number(0, span), number(parity, span)];
         Some(match call {
             PipelineCall::Len => self.known_u32(u64::from(ring.stages), span),
@@ -154,7 +154,7 @@ impl Cx<'_> {
         Some(unit(span))
     }
 
-    /// Waits for the state's stage and goes on to the next: the parts of a slot.
+    /// Waits for the state's stage and advances the state. Returns the parts of a slot.
     fn take_stage(
         &mut self,
         ring: &Ring,
@@ -173,7 +173,7 @@ impl Cx<'_> {
         Some(put_together(parts, [slot_stage]))
     }
 
-    /// Announces the bytes of all tiles to the full barrier of a slot with these `parts`, and
+    /// Announces the bytes of all tiles to the full barrier of the slot with these `parts`, and
     /// arrives there.
     fn announce(&mut self, tiles: &[TileType], parts: Vec<Expr>, span: Span) -> Expr {
         let bytes = tiles.iter().map(TileType::bytes).fold(0, u64::saturating_add);
@@ -186,7 +186,7 @@ impl Cx<'_> {
         self.compound(Compound::LoadingSlot(tiles.to_vec()), parts, span)
     }
 
-    /// Waits until every stage is empty: a walk around the ring that leaves the state where it is.
+    /// Waits until every stage is empty. The state itself does not advance.
     fn drain(&mut self, ring: &Ring, parts: &Parts, span: Span) {
         let [stage, parity] = &parts.state[..] else { return };
         let (at_stage, read_stage) = self.temporary("stage", Scalar::U32, span);
@@ -200,7 +200,7 @@ impl Cx<'_> {
         });
     }
 
-    /// Goes on by so many steps, without waiting for any.
+    /// Advances the state by this number of steps without waiting.
     fn skip(&mut self, ring: &Ring, parts: &Parts, steps: Expr, span: Span) -> Option<()> {
         let [stage, parity] = &parts.state[..] else { return None };
         let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
@@ -219,7 +219,7 @@ impl Cx<'_> {
         Some(())
     }
 
-    /// Whether the wait of a state at `barriers` would return at once.
+    /// Returns whether the state's wait at `barriers` would return at once.
     fn is_ready(&mut self, barriers: &Expr, state: &[Expr], span: Span) -> Option<Expr> {
         let [stage, parity] = state else { return None };
         let (dest, ready) = self.temporary("ready", Scalar::Bool, span);
@@ -228,7 +228,7 @@ impl Cx<'_> {
         Some(ready)
     }
 
-    /// `slot.0`: a tile of a slot.
+    /// Resolves `slot.0`, a tile of a slot.
     pub(in crate::parse) fn slot_tile(
         &mut self,
         compound: &Compound,
@@ -248,12 +248,12 @@ impl Cx<'_> {
         Expr::error(span)
     }
 
-    /// A loop over the numbers of the stages.
+    /// Emits a loop over the indices of the stages.
     fn for_each_stage(&mut self, ring: &Ring, span: Span, body: impl FnOnce(&mut Self, Expr)) {
         self.for_each_below(number(ring.stages, span), "stage", span, body);
     }
 
-    /// A loop over the numbers from 0 to before `end`.
+    /// Emits a loop over the numbers from 0 to `end`, exclusive.
     fn for_each_below(&mut self, end: Expr, name: &str, span: Span, body: impl FnOnce(&mut Self, Expr)) {
         let (variable, value) = self.temporary(name, Scalar::U32, span);
         let label = self.label();
@@ -265,13 +265,13 @@ impl Cx<'_> {
     }
 }
 
-/// The barrier at the same place in the block of this rank.
+/// Returns the corresponding barrier in the block of this rank.
 fn remote_barrier(barrier: Expr, rank: Expr, span: Span) -> Expr {
     let kind = ExprKind::Remote(Box::new(barrier), Box::new(rank));
     Expr { kind, ty: Type::Remote(Box::new(Type::Barrier)), span }
 }
 
-/// The number of a slot's stage.
+/// Returns the index of a slot's stage.
 fn slot_stage(parts: Parts, span: Span) -> Option<Expr> {
     parts.state.into_iter().next().map(|stage| Expr { span, ..stage })
 }

@@ -1,4 +1,4 @@
-//! How methods take what they are called on.
+//! How methods take their receivers.
 
 use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
@@ -6,7 +6,7 @@ use crate::parse::names::{By, Meaning, Method, WordUse, note};
 use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
 
 impl Cx<'_> {
-    /// Notes a method that a trait of the user could take the place of.
+    /// Records a method call that a trait of the user could intercept.
     pub(super) fn takes_method(&mut self, ty: &Type, entry: &Entry, call: &syn::ExprMethodCall) {
         let name = &call.method;
         let word = |meaning| WordUse { path: name.clone().into(), meaning };
@@ -34,8 +34,9 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether the function has a parameter that is such a reference to a value of the type. What
-    /// is called on a value of it may be called on the reference: variables hold either.
+    /// Whether the function has a parameter that is a reference of this kind to a value of the
+    /// type. A method called on a value may then be called on the reference, as variables hold
+    /// either.
     fn has_reference(&self, ty: &Type, held: By) -> bool {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
         scopes.flat_map(|scope| scope.values()).any(|binding| {
@@ -49,8 +50,9 @@ impl Cx<'_> {
     }
 }
 
-/// Whether it is a method of [`Ord`], which references have as well: at each step where a trait of
-/// the user could have it there is `Ord` too, and rustc cannot choose.
+/// Whether it is a method of [`Ord`], which references have as well. At each lookup step at which a
+/// trait of the user could provide the method, `Ord` provides it too, and rustc reports an
+/// ambiguity.
 fn is_of_ord(ty: &Type, name: &str) -> bool {
     let may_be_integer = matches!(ty, Type::Infer(_)) || ty.as_scalar().is_some_and(Scalar::is_integer);
     may_be_integer && NumberWord::named(name).is_some_and(NumberWord::is_of_ord)
@@ -85,7 +87,7 @@ impl NumberWord {
 }
 
 impl Signature {
-    /// How the method takes its receiver.
+    /// Returns how the method takes its receiver.
     pub(in crate::parse) fn taken(&self) -> By {
         match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
             (_, true) => By::MutReference,

@@ -60,7 +60,7 @@ impl Cx<'_> {
         })
     }
 
-    /// `band::<R>(i)`: rows `i * R` and those after, as a tile of `R` rows.
+    /// Resolves `band::<R>(i)`: the `R` rows from row `i * R` on, as a tile.
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
         let rows = self.count_of(call, Counted::Rows)?;
@@ -72,14 +72,14 @@ impl Cx<'_> {
         if ty.panels() == 1 {
             return Some(band);
         }
-        // The panels of a wider tile are as far apart as all of its rows take, which no tile of
-        // fewer rows says, but an operand does.
+        // In a tile of several panels, the distance between panels depends on the rows of the whole
+        // tile. A tile type with fewer rows cannot express that, but an operand can.
         let operand = OperandType { band: Some(rows), ..OperandType::from(ty.clone()) };
         Some(self.compound(Compound::Operand(operand), vec![band], span))
     }
 
-    /// `columns::<C>(j)`: columns `j * C` and those after, as a tile of `C` columns. Rows are
-    /// divided into panels, and parts of these are no tiles.
+    /// Resolves `columns::<C>(j)`: the `C` columns from column `j * C` on, as a tile. Rows are
+    /// divided into panels, and a part of a panel is not a tile.
     fn panels(&mut self, tile: Expr, ty: &TileType, j: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
         let columns = self.count_of(call, Counted::TileColumns)?;
@@ -93,7 +93,7 @@ impl Cx<'_> {
         self.part(tile, parts, j, span)
     }
 
-    /// `batch(i)`: matrix `i` of several, as a tile of two dimensions.
+    /// Resolves `batch(i)`: matrix `i` of several, as a two-dimensional tile.
     fn batch(&mut self, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
         let parts = match ty.extents[..] {
             [ref outer @ .., count, rows, columns]
@@ -110,7 +110,8 @@ impl Cx<'_> {
         self.part(tile, parts, i, span)
     }
 
-    /// `sparse(metadata)`: of each four elements of a row two are there, in a tile or a fragment.
+    /// Resolves `sparse(metadata)` of a tile or a fragment: two of every four elements of a row are
+    /// stored.
     pub(super) fn sparse(
         &mut self,
         operand: Compound,
@@ -134,9 +135,10 @@ impl Cx<'_> {
         Some(self.compound(operand, vec![there, metadata], span))
     }
 
-    /// Part `i` of a tile.
+    /// Selects part `i` of a tile.
     fn part(&mut self, tile: Expr, Parts { count, part }: Parts, i: Expr, span: Span) -> Option<Expr> {
-        // The pattern of a swizzle repeats every 8 rows of its span, which is where a tile begins.
+        // The pattern of a swizzle repeats every 8 rows of its span. A tile must begin at a
+        // repetition.
         let (bytes, alignment) = (part.shared_bytes(), limits::tile_alignment(part.swizzle));
         if count > 1 && !bytes.is_multiple_of(alignment) {
             self.error(mistake::Tile::PartBytes { part, bytes, alignment }, span);
@@ -148,14 +150,14 @@ impl Cx<'_> {
     }
 }
 
-/// What a tile is divided into: tiles that lie one after the other.
+/// A division of a tile into contiguous tiles.
 struct Parts {
     count: u32,
     part: TileType,
 }
 
 impl Parts {
-    /// Of a tile whose extent along `dimension` is divided into parts of `extent`.
+    /// Divides a tile along `dimension` into parts of `extent`.
     fn of(ty: &TileType, dimension: usize, extent: u32) -> Option<Self> {
         let mut part = ty.clone();
         let whole = part.extents.get_mut(dimension)?;

@@ -1,4 +1,4 @@
-//! Coordinates by tile: `tile_at` of maps and tiles, and `block_tile` of maps.
+//! Coordinates by tile index: `tile_at` of maps and tiles, and `block_tile` of maps.
 
 use crate::diag::mistake;
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
@@ -6,17 +6,18 @@ use crate::parse::cx::Cx;
 use crate::parse::infer::{fold, settle};
 use crate::parse::words::shape::TileIndices;
 
-/// The axes of a grid along which tiles are counted, from the innermost dimension outwards: as
-/// `Grid::tiles` of the runtime lays blocks out.
+/// The grid axes along which tiles are counted, from the innermost dimension outwards. The
+/// runtime's `Grid::tiles` lays out blocks accordingly.
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 impl Cx<'_> {
-    /// Where the tile of this index begins, if a tensor is taken apart into tiles like `tile`.
+    /// Returns the coordinates of the tile with this index, for a tensor divided into tiles like
+    /// `tile`.
     pub(super) fn tile_at(&mut self, tile: &TileType, index: TileIndices, span: Span) -> Option<Expr> {
         self.coordinates_of(tile, index, span)
     }
 
-    /// Where the tile begins that has this block's place in the grid.
+    /// Returns the coordinates of the tile whose index is the block index.
     pub(super) fn block_tile(&mut self, tile: &TileType, span: Span) -> Option<Expr> {
         let rank = tile.rank();
         if rank > AXES.len() {
@@ -31,8 +32,8 @@ impl Cx<'_> {
         self.coordinates_of(tile, TileIndices { indices, ty: Scalar::U32.into() }, span)
     }
 
-    /// The array of each index times the tile's extent. An open literal stays open: the coordinates
-    /// are of whatever type their use decides.
+    /// Builds the array of each index times the tile's extent. An unsuffixed literal keeps its
+    /// inference variable: the use decides the type of the coordinates.
     fn coordinates_of(&mut self, tile: &TileType, index: TileIndices, span: Span) -> Option<Expr> {
         let TileIndices { indices, ty: element } = index;
         let mut coordinates = vec![];
@@ -43,8 +44,8 @@ impl Cx<'_> {
         Some(Expr { kind: ExprKind::Array(coordinates), ty, span })
     }
 
-    /// The first element of tile `index` along a dimension; none, with an error, if no coordinate
-    /// is that.
+    /// Returns the coordinate of the first element of tile `index` along a dimension. Reports an
+    /// index whose coordinate is out of range.
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
         if !self.is_left_out
@@ -64,22 +65,22 @@ impl Cx<'_> {
         Some(Expr { kind, ty: element.clone(), span })
     }
 
-    /// The value of an integer that is known already.
+    /// Returns the value of an integer expression, if it is already known.
     pub(in crate::parse) fn known_integer(&self, expr: &Expr) -> Option<i128> {
         self.known(expr).as_int()
     }
 
-    /// The value of a condition that is known already.
+    /// Returns the value of a condition, if it is already known.
     pub(in crate::parse) fn known_bool(&self, expr: &Expr) -> Option<bool> {
         if let ExprKind::Const(Const::Bool(holds)) = self.known(expr).kind { Some(holds) } else { None }
     }
 
-    /// The expression, as far as constants and what is known of types decide it.
+    /// Folds an expression as far as constants and inferred types allow.
     fn known(&self, expr: &Expr) -> Expr {
         let mut value = expr.clone();
         visit::within_mut(&mut value, &mut |node| {
             settle::settle_expr(&self.infer, node);
-            // A division by zero is reported where all constants are.
+            // A division by zero is reported with all other constants.
             let _reported_later = fold::fold(node);
         });
         value

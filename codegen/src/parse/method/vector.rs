@@ -1,4 +1,5 @@
-//! Vectors: consecutive elements of a tile or a slice that are read or written at once.
+//! Vectors: consecutive elements of a tile or a slice that are read or written with one
+//! instruction.
 
 use crate::diag::mistake::{Argument, Mismatch, Tile};
 use crate::ir::{Expr, Scalar, Span, Type};
@@ -7,7 +8,7 @@ use crate::parse::cx::Cx;
 use crate::parse::types::turbofish_arguments;
 
 impl Cx<'_> {
-    /// The type of what `get_vec::<N>(..)` gives.
+    /// Returns the result type of `get_vec::<N>(..)`.
     pub(super) fn read_vector(&mut self, call: &syn::ExprMethodCall, element: Scalar) -> Option<Type> {
         let [argument] = turbofish_arguments(call)[..] else {
             let most = lengths(element).last().copied().unwrap_or(2);
@@ -19,7 +20,7 @@ impl Cx<'_> {
         self.is_vector(element, found, len.span).then(|| Type::Array(Box::new(element.into()), found))
     }
 
-    /// `value`, if it is an array that is written at once.
+    /// Returns `value` if it is an array that can be written with one instruction.
     pub(super) fn written_vector(&mut self, value: Expr, element: Scalar) -> Option<Expr> {
         let ty = self.resolve(&value.ty);
         if let Type::Array(_, len) = ty {
@@ -32,7 +33,7 @@ impl Cx<'_> {
         None
     }
 
-    /// Reports what no instruction moves at once. Source: PTX ISA, "Vectors" and "ld".
+    /// Reports a vector that no instruction accesses at once. Source: PTX ISA, "Vectors" and "ld".
     fn is_vector(&mut self, element: Scalar, len: u32, span: Span) -> bool {
         let lengths = lengths(element);
         if lengths.contains(&len) {
@@ -43,7 +44,7 @@ impl Cx<'_> {
     }
 }
 
-/// How many elements a vector may have.
+/// Returns the supported numbers of elements.
 fn lengths(element: Scalar) -> Vec<u32> {
     let most = VECTOR_BYTES / element.bytes();
     (1..=most.ilog2()).map(|power| 1 << power).collect()

@@ -1,4 +1,4 @@
-//! Which function a call calls: one of the module, one of the vocabulary, or one of a type.
+//! Resolves the callee of a call: a function of the module, a built-in, or an associated function.
 
 use syn::Expr as Syntax;
 
@@ -19,40 +19,39 @@ use crate::parse::words::{
     TypeWord, WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
 };
 
-/// What a call calls.
+/// The callee of a call.
 pub(in crate::parse) enum Callee<'a> {
     /// A function of the module.
     Device(&'a syn::ItemFn),
-    /// A function of the vocabulary.
+    /// A built-in function.
     Word(FunctionWord),
-    /// `f16::from_f32` and the like.
+    /// `f16::from_f32` and other conversions.
     Conversion(Scalar, ConversionWord),
-    /// A function of `Phase`.
+    /// An associated function of `Phase`.
     Phase(PhaseFunction),
-    /// A function of an accumulator's type.
+    /// An associated function of an accumulator type.
     Accumulator(AccumulatorFunction, AccumulatorOwner),
-    /// A function of the type of an accumulator's rows.
+    /// An associated function of the type of an accumulator's rows.
     Rows(RowsFunction, RowsType),
-    /// A function of the type of a warp's accumulator.
+    /// An associated function of a warp's accumulator type.
     WarpAccumulator(WarpAccumulatorFunction, AccumulatorOwner),
-    /// A function of the type of the rows of a warp's accumulator.
+    /// An associated function of the type of the rows of a warp's accumulator.
     WarpRows(WarpRowsFunction, RowsType),
-    /// A function of the type of a left operand in registers.
+    /// An associated function of a left operand type.
     Fragment(FragmentFunction, FragmentType),
-    /// A function of the type of a warp's left operand.
+    /// An associated function of a warp's left operand type.
     WarpLeft(WarpLeftFunction, WarpFragmentType),
-    /// A function of the type of a warp's right operand.
+    /// An associated function of a warp's right operand type.
     WarpRight(WarpRightFunction, WarpFragmentType),
-    /// Nothing; that was reported.
+    /// None; an error was reported.
     Refused,
 }
 
-/// The type of an accumulator whose function is called; not yet known where it stands without its
-/// generics.
+/// The accumulator type whose function is called. Not known yet if the generics are omitted.
 pub(in crate::parse) struct AccumulatorOwner(pub(in crate::parse) Type);
 
 impl<'a> Cx<'a> {
-    /// Which function a path names; reports what names none.
+    /// Resolves a path to a function. Reports a path that does not name one.
     pub(in crate::parse) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
         let at = span::of_expr_path(path);
         let path = match self.refuse_qualified(path.qself.as_ref(), at) {
@@ -126,12 +125,13 @@ impl<'a> Cx<'a> {
         Callee::Refused
     }
 
-    /// Reports a function that a type does not have, with those that it has.
+    /// Reports an unknown associated function, with those that the type has.
     fn no_function(&mut self, of: &'static str, name: &str, known: Vec<String>, at: Span) {
         self.error(Name::TypeFunction { of, name: name.to_owned(), known }, at);
     }
 
-    /// The type whose function is called. That of an accumulator may be left to what it becomes.
+    /// Resolves the type whose function is called. An accumulator type without generics is left to
+    /// inference.
     fn owner_type(&mut self, owner: &syn::Path) -> Type {
         let open = owner.segments.last().filter(|last| last.arguments.is_none());
         let open = open.and_then(|last| TypeWord::named(&names::text(&last.ident)));
@@ -145,15 +145,15 @@ impl<'a> Cx<'a> {
         self.path_type(owner)
     }
 
-    /// The module's `#[tma_device]` function of this name.
+    /// Returns the module's `#[tma_device]` function of this name.
     pub(in crate::parse) fn device_function(&self, name: &str) -> Option<&'a syn::ItemFn> {
         self.module_items.functions.iter().find(|item| names::text(&item.sig.ident) == name)
     }
 
-    /// Whether `name` is a variable, or the kernel itself; reports that it is called.
+    /// Returns whether `name` is a variable, or the kernel itself, and reports the call of it.
     fn refuse_call_of_variable(&mut self, name: &str, at: Span) -> bool {
         if let Some(binding) = self.lookup(name) {
-            // What a refused declaration left was reported there.
+            // An error was already reported at the declaration.
             let reported = matches!(binding, Binding::Value(Expr { kind: ExprKind::Error, .. }));
             if !reported {
                 let hides_word = FunctionWord::named(name).is_some();
@@ -168,7 +168,7 @@ impl<'a> Cx<'a> {
         is_kernel
     }
 
-    /// Whether `func` names this function of the vocabulary. Nothing is reported if not.
+    /// Whether `func` names this built-in function. Reports nothing if it does not.
     pub(in crate::parse) fn is_word(&mut self, func: &Syntax, word: FunctionWord) -> bool {
         let Syntax::Path(path) = func else { return false };
         let Some(name) = path.path.segments.last().map(|last| names::text(&last.ident)) else { return false };
@@ -188,10 +188,10 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// What a name means among the functions of a type, or else the type's name and its functions.
+/// The callee with a name among the functions of a type, or else the type's name and its functions.
 type Found<'a> = Result<Callee<'a>, (&'static str, Vec<String>)>;
 
-/// The function of this name of a type of matrices in registers; none of another type.
+/// Resolves a function of a type of matrices in registers. Returns `None` for other types.
 fn of_matrix<'a>(ty: &Type, name: &str) -> Option<Found<'a>> {
     fn of<'a, W: Word>(ty: &'static str, name: &str, callee: impl FnOnce(W) -> Callee<'a>) -> Found<'a> {
         W::named(name).map(callee).ok_or_else(|| (ty, names_of::<W>()))

@@ -1,8 +1,8 @@
-//! What a name means: what rustc takes it to mean, or an error at the name.
+//! Name resolution: a name resolves to what rustc resolves it to, or is reported.
 //!
-//! Variables, parameters and generics come first, then the items of the `#[tma_module]`, then the
-//! vocabulary. Where a name is taken for a word of the vocabulary, that is noted: the macro has
-//! rustc prove it, since imports, macros and what lies around a kernel are seen by rustc alone. See
+//! Variables, parameters and generics take precedence, then the items of the `#[tma_module]`,
+//! then the built-ins. A name that resolves to a built-in is recorded. The macro has rustc
+//! verify it, since only rustc sees imports, macros and the code around a kernel. See
 //! `expand/names.rs`.
 
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -30,21 +30,21 @@ pub(crate) enum Space {
     Macro,
 }
 
-/// Where a kernel uses a word of the vocabulary first.
+/// The first use of a built-in name in a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct WordUse {
-    /// The path as written, without generic arguments.
+    /// The path in the source, without generic arguments.
     pub(crate) path: Path,
-    /// What it was taken for.
+    /// The meaning it was resolved to.
     pub(crate) meaning: Meaning,
 }
 
-/// What a path was taken for.
+/// The built-in that a path was resolved to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A function.
     Function(FunctionWord),
-    /// A type that is no scalar.
+    /// A type other than a scalar.
     Type(TypeWord),
     /// A scalar type.
     Scalar(Scalar),
@@ -56,26 +56,26 @@ pub(crate) enum Meaning {
     Macro(MacroWord),
     /// A method.
     Method(Method),
-    /// A method of integers that is one of `Ord`, which the prelude of the standard library brings.
+    /// A method of integers that is also one of `Ord`, which is in Rust's prelude.
     OrdMethod,
-    /// A method with so many arguments, called on what may be a value of this type generic.
+    /// A method with this number of arguments, on a value whose type may be this type generic.
     MethodOfGeneric(String, usize),
 }
 
-/// A method of the vocabulary.
+/// A built-in method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// The type that has it.
+    /// The type that has the method.
     pub(crate) of: TypeWord,
-    /// The number of tiles, of a slot that dereferences to them.
+    /// For a slot that dereferences to its tiles, the number of tiles.
     pub(crate) tiles: usize,
-    /// What it is called on.
+    /// The receiver expression.
     pub(crate) held: By,
-    /// What it takes.
+    /// The receiver parameter.
     pub(crate) taken: By,
 }
 
-/// A value or a reference to it.
+/// A value or a reference to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Value,
@@ -84,8 +84,8 @@ pub(crate) enum By {
 }
 
 impl Method {
-    /// The steps at which rustc looks for the method before it finds it: in each, what the receiver
-    /// is, and how a method would take that.
+    /// Returns the lookup steps at which rustc searches for the method before it finds it. Each
+    /// step has the receiver expression, and the receiver parameter that a method would need there.
     pub(crate) fn earlier_steps(&self) -> Vec<(By, By)> {
         let receivers = match self.held {
             By::Value => vec![By::Value],
@@ -103,7 +103,7 @@ impl Method {
 }
 
 impl Meaning {
-    /// What the name of a type is taken for.
+    /// Returns the meaning of a type name.
     pub(in crate::parse) fn of_type(word: TypeWord) -> Self {
         if let TypeWord::Scalar(scalar) = word { Self::Scalar(scalar) } else { Self::Type(word) }
     }
@@ -111,19 +111,19 @@ impl Meaning {
     fn space(&self) -> Space {
         match self {
             Self::Function(_) | Self::Method(_) | Self::OrdMethod | Self::MethodOfGeneric(..) => Space::Value,
-            // Of a constant or function of a scalar, the scalar is what others can take.
+            // A constant or function of a scalar is hidden by an item that takes the scalar's name.
             Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
             Self::Macro(_) => Space::Macro,
         }
     }
 }
 
-/// A name without `r#`, which is no part of it.
+/// Returns the name without `r#`, which is not part of it.
 pub(in crate::parse) fn text(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
-/// The name of a path that is one name, or one of this module: `x`, `self::x`.
+/// Returns the name, if the path is a single name or one of this module: `x`, `self::x`.
 pub(in crate::parse) fn own_name(path: &Path) -> Option<String> {
     let segments: Vec<_> = path.segments.iter().collect();
     match segments[..] {
@@ -133,7 +133,7 @@ pub(in crate::parse) fn own_name(path: &Path) -> Option<String> {
     }
 }
 
-/// The name of a path that is one name, which a variable may have.
+/// Returns the name, if the path is a single name, as that of a variable is.
 pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
     match path.segments.first() {
         Some(name) if path.segments.len() == 1 && path.leading_colon.is_none() => Some(text(&name.ident)),
@@ -141,7 +141,7 @@ pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
     }
 }
 
-/// `path` without its last segment, if it has others.
+/// Returns `path` without its last segment, if it has others.
 pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
     let mut owner = path.clone();
     owner.segments.pop();
@@ -150,8 +150,8 @@ pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
 }
 
 impl Cx<'_> {
-    /// Notes that `path` was taken for a word; false, and an error, if it is certain to mean
-    /// something else.
+    /// Records that `path` was resolved to a built-in. Reports an error and returns false if it is
+    /// certain to mean something else.
     pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
             && self.refuse_outsider(&name, meaning.space(), span::of_path(path))
@@ -165,7 +165,7 @@ impl Cx<'_> {
         for segment in &mut path.segments {
             segment.arguments = PathArguments::None;
         }
-        // `r#min` and `min` are one name, and no word is a keyword.
+        // `r#min` and `min` are the same name, and no built-in is a keyword.
         if let Some(last) = path.segments.last_mut() {
             last.ident = last.ident.unraw();
         }
@@ -173,7 +173,7 @@ impl Cx<'_> {
         true
     }
 
-    /// Whether `name` is an item of the host; reports it.
+    /// Returns whether `name` is an item of the host, and reports it.
     pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
         let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
         let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
@@ -182,7 +182,7 @@ impl Cx<'_> {
         true
     }
 
-    /// Whether a path cannot be a word's: a member of a type or trait, or a function of the
+    /// Whether a path cannot refer to a built-in: a member of a type or trait, or a function of the
     /// standard library.
     fn refuse_path(&mut self, path: &Path, meaning: &Meaning) -> bool {
         let Some(prefix) = (match meaning {
@@ -218,7 +218,7 @@ impl Cx<'_> {
         false
     }
 
-    /// Reports a path to something that kernels do not have.
+    /// Reports a path to an item that does not exist in kernels.
     pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
         let shown = path.to_token_stream().to_string().replace(' ', "");
         let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
@@ -226,7 +226,7 @@ impl Cx<'_> {
         self.error(Name::Foreign { path: shown, word: is_word.then_some(name) }, Span::of(path));
     }
 
-    /// Whether `qself` stands before `path`, as in `<u32>::MAX`; reports it.
+    /// Returns whether the path has a `qself`, as in `<u32>::MAX`, and reports it.
     pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
         if qself.is_some() {
             self.error(Name::Qualified, span);
@@ -235,7 +235,7 @@ impl Cx<'_> {
     }
 }
 
-/// Adds a word that is not among `words` yet.
+/// Adds a use of a built-in to `words`, unless it is there already.
 pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
     let same = |known: &WordUse| known.meaning == word.meaning && is_same(&known.path, &word.path);
     if !words.iter().any(same) {
@@ -243,7 +243,7 @@ pub(in crate::parse) fn note(words: &mut Vec<WordUse>, word: WordUse) {
     }
 }
 
-/// Whether two paths without generic arguments are written alike.
+/// Whether two paths without generic arguments are spelled alike.
 fn is_same(one: &Path, other: &Path) -> bool {
     fn names(path: &Path) -> impl Iterator<Item = &Ident> {
         path.segments.iter().map(|segment| &segment.ident)
@@ -251,7 +251,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one.leading_colon.is_some() == other.leading_colon.is_some() && names(one).eq(names(other))
 }
 
-/// Whether the vocabulary has `name`.
+/// Whether `name` is a built-in in this namespace.
 fn is_vocabulary(name: &str, space: Space) -> bool {
     match space {
         Space::Value => FunctionWord::named(name).is_some(),
@@ -260,12 +260,12 @@ fn is_vocabulary(name: &str, space: Space) -> bool {
     }
 }
 
-/// Whether the vocabulary has this name for anything.
+/// Whether `name` is a built-in in any namespace.
 pub(in crate::parse) fn is_word(name: &Ident) -> bool {
     [Space::Value, Space::Type, Space::Macro].into_iter().any(|space| is_vocabulary(&text(name), space))
 }
 
-/// Reports words where it is certain that nothing imports any: one error, at the first of them.
+/// Reports the first use of a built-in if it is certain that nothing imports any.
 pub(crate) fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
     let imported = |word: &&WordUse| match &word.meaning {
         Meaning::Function(_) | Meaning::Type(_) => true,

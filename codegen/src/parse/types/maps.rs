@@ -1,4 +1,4 @@
-//! The types that are made of the tile that a tensor map moves.
+//! The types that are parameterised by the tile that a tensor map copies.
 
 use syn::GenericArgument;
 
@@ -8,7 +8,7 @@ use crate::limits::IM2COL_RANKS;
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// A type that is made of the tile that a tensor map moves.
+    /// Resolves a type parameterised by the tile that a tensor map copies.
     pub(super) fn map_type(
         &mut self,
         generics: &[&GenericArgument],

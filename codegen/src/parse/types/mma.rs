@@ -1,4 +1,4 @@
-//! Types of what tensor cores work on.
+//! Types of tensor core operands and accumulators.
 
 use syn::GenericArgument;
 
@@ -10,13 +10,13 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 
 impl Cx<'_> {
-    /// `Accumulator<f32, 64, 256>`, `WarpAccumulator<f32, 16, 64>`.
+    /// Resolves `Accumulator<f32, 64, 256>` and `WarpAccumulator<f32, 16, 64>`.
     pub(super) fn accumulator_type(&mut self, team: Team, generics: &[&GenericArgument]) -> Option<Type> {
         let (element, rows, columns) = self.matrix(generics)?;
         Some(Type::Accumulator(AccumulatorType { team, element, rows, columns }))
     }
 
-    /// `WarpLeft<f16, 16, 32>`, `WarpRight<f16, 64, 32>`.
+    /// Resolves `WarpLeft<f16, 16, 32>` and `WarpRight<f16, 64, 32>`.
     pub(super) fn warp_fragment_type(
         &mut self,
         side: WarpSide,
@@ -26,27 +26,27 @@ impl Cx<'_> {
         Some(Type::WarpFragment(WarpFragmentType { side, element, rows, columns }))
     }
 
-    /// `Fragment<bf16, 64, 128>`.
+    /// Resolves `Fragment<bf16, 64, 128>`.
     pub(super) fn fragment_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
         let (element, rows, columns) = self.matrix(generics)?;
         Some(Type::Fragment(FragmentType { element, rows, columns }))
     }
 
-    /// `Rows<f32, 64>`, `WarpRows<f32, 16>`.
+    /// Resolves `Rows<f32, 64>` and `WarpRows<f32, 16>`.
     pub(super) fn rows_type(&mut self, team: Team, generics: &[&GenericArgument]) -> Option<Type> {
         let [element, rows] = *generics else { return None };
         let (element, rows) = (self.scalar_argument(element), self.u32_argument(rows));
         Some(Type::Rows(RowsType { team, element: element?, rows: rows? }))
     }
 
-    /// `Columns<'_, f32, 64, 32>`.
+    /// Resolves `Columns<'_, f32, 64, 32>`.
     pub(super) fn columns_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
         let (element, rows, columns) = self.matrix(generics)?;
         let team = Team::Warpgroup;
         Some(Type::Compound(Compound::Columns(AccumulatorType { team, element, rows, columns })))
     }
 
-    /// `Flight<'_, f32, 64, 256, FullSlot<(A, B)>>`.
+    /// Resolves `Flight<'_, f32, 64, 256, FullSlot<(A, B)>>`.
     pub(super) fn flight_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
         let (keep, matrix) = generics.split_last()?;
         let matrix = self.matrix(matrix);
@@ -56,7 +56,7 @@ impl Cx<'_> {
         Some(Type::Compound(Compound::Flight(sum, Box::new(keep?))))
     }
 
-    /// `Transposed<Tile<..>>`, or `Transposed<Tile<..>, B>` of `t_if::<B>()`.
+    /// Resolves `Transposed<Tile<..>>`, or `Transposed<Tile<..>, B>` of `t_if::<B>()`.
     pub(super) fn transposed_type(
         &mut self,
         generics: &[&GenericArgument],
@@ -73,8 +73,8 @@ impl Cx<'_> {
         }
     }
 
-    /// `Sparse<Tile<..>, 128>`, `Sparse<Fragment<..>, 128>`. How many elements are there follows
-    /// from the tile.
+    /// Resolves `Sparse<Tile<..>, 128>` and `Sparse<Fragment<..>, 128>`. The number of columns must
+    /// be twice that of the tile or fragment.
     pub(super) fn sparse_type(
         &mut self,
         generics: &[&GenericArgument],
@@ -106,7 +106,7 @@ impl Cx<'_> {
         }
     }
 
-    /// `Negated<Tile<..>>`, `Negated<Transposed<Tile<..>>>`.
+    /// Resolves `Negated<Tile<..>>` and `Negated<Transposed<Tile<..>>>`.
     pub(super) fn negated_type(
         &mut self,
         generics: &[&GenericArgument],

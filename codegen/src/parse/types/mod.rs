@@ -1,4 +1,4 @@
-//! Types as written, and the constants in them.
+//! Resolution of types, and of the constants in them.
 
 mod maps;
 mod mma;
@@ -16,14 +16,14 @@ use crate::ir::{
 };
 use crate::parse::item::condition;
 
-/// How long a chain of aliases of shapes and swizzles is followed.
+/// The maximum length of a chain of aliases of shapes and swizzles.
 const MOST_ALIASES: usize = 32;
 
 impl<'a> Cx<'a> {
-    /// The type that `ty` names; reports what is not a kernel's type and answers [`Type::Error`].
+    /// Resolves `ty`. Reports a type that kernels do not have, and returns [`Type::Error`] for it.
     pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
         let found = self.ty_at(ty);
-        // Nothing is left out in silence.
+        // A type must not be rejected without an error.
         if found == Type::Error && self.sink.is_empty() {
             self.error(Types::Unknown, Span::of(ty));
         }
@@ -49,7 +49,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The length of a register array.
+    /// Evaluates the length of a register array.
     pub(super) fn array_len(&mut self, len: &syn::Expr) -> Option<u32> {
         let value = self.constant(len, &Scalar::Usize.into())?.as_int()?;
         let fits = u32::try_from(value).ok();
@@ -102,13 +102,13 @@ impl<'a> Cx<'a> {
         }
         match self.generics_of(word, segment, Span::of(segment)) {
             Some(generics) => self.type_of(word, &generics, segment),
-            // Of a type without generics it is known what was meant.
+            // A type without generics is unambiguous despite the error.
             None if word.generics().is_empty() => self.type_of(word, &[], segment),
             None => Type::Error,
         }
     }
 
-    /// The type with these generic arguments, which are as many as it takes.
+    /// Resolves the type with these generic arguments, whose number has been checked.
     fn type_of(&mut self, word: TypeWord, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
         match word {
             TypeWord::Scalar(scalar) => scalar.into(),
@@ -151,7 +151,7 @@ impl<'a> Cx<'a> {
             TypeWord::Transposed => self.transposed_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Sparse => self.sparse_type(generics, segment).unwrap_or(Type::Error),
             TypeWord::Negated => self.negated_type(generics, segment).unwrap_or(Type::Error),
-            // Parts of a tile's type, which no value has.
+            // Parts of a tile's type. No value has one of these types.
             TypeWord::Shape1
             | TypeWord::Shape2
             | TypeWord::Shape3
@@ -172,21 +172,21 @@ impl<'a> Cx<'a> {
         Some(Type::SharedArray(element?, len?))
     }
 
-    /// What the type generic `name` stands for. Only the kernel itself has generics, not what it
-    /// calls.
+    /// Returns the argument of the type generic `name`. Only the kernel itself has type generics,
+    /// not the functions it calls.
     fn generic_type(&self, name: &str) -> Option<syn::Type> {
         let in_kernel = self.frames.len() == 1;
         in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
     }
 
-    /// The last segment of a type's name, which a type generic or an alias may stand for: a
-    /// shape's, or a swizzle's. None also if the name is the host's, which is reported.
+    /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic
+    /// and aliases. Returns `None` also if the name belongs to the host, which is reported.
     fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
         let mut path = type_path(argument)?.clone();
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
             path = type_path(&GenericArgument::Type(ty))?.clone();
         }
-        // An alias of itself is rustc's error.
+        // rustc reports an alias of itself.
         for _ in 0..MOST_ALIASES {
             let Some(alias) = names::own_name(&path).and_then(|name| self.alias(&name)) else { break };
             condition::refuse_on_alias(alias, self.sink);
@@ -198,12 +198,12 @@ impl<'a> Cx<'a> {
         is_taken.then(|| path.segments.last().cloned()).flatten()
     }
 
-    /// The module's alias of this name.
+    /// Returns the module's alias of this name.
     pub(super) fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
         self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
     }
 
-    /// Whether `path` names a type that has constants or functions.
+    /// Whether `path` names a type that may have associated constants or functions.
     pub(super) fn names_type(&self, path: &syn::Path) -> bool {
         let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
         let is_alias = names::own_name(path).is_some_and(|name| self.alias(&name).is_some());
@@ -245,7 +245,7 @@ impl<'a> Cx<'a> {
 
     fn aliased(&mut self, alias: &syn::ItemType, span: Span) -> Type {
         condition::refuse_on_alias(alias, self.sink);
-        // An alias of itself is rustc's error; here it must only not recurse for ever.
+        // rustc reports an alias of itself. The limit only prevents infinite recursion.
         if !self.may_enter(span) {
             return Type::Error;
         }
@@ -309,18 +309,18 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A constant `u32` among generic arguments.
+    /// Evaluates a constant `u32` among generic arguments.
     pub(super) fn u32_argument(&mut self, argument: &GenericArgument) -> Option<u32> {
         u32::try_from(self.constant_argument(argument, &Scalar::U32.into())?.as_int()?).ok()
     }
 
-    /// A constant `bool` among generic arguments.
+    /// Evaluates a constant `bool` among generic arguments.
     pub(super) fn bool_argument(&mut self, argument: &GenericArgument) -> Option<bool> {
         let value = self.constant_argument(argument, &Scalar::Bool.into())?;
         if let ExprKind::Const(Const::Bool(value)) = value.kind { Some(value) } else { None }
     }
 
-    /// A constant among generic arguments; a lone name is a type to syn.
+    /// Evaluates a constant among generic arguments. syn parses a lone name as a type.
     pub(super) fn constant_argument(&mut self, argument: &GenericArgument, want: &Type) -> Option<Expr> {
         match argument {
             GenericArgument::Const(expr) => self.constant(expr, want),
@@ -334,8 +334,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The generic arguments of a type without lifetimes, which are rustc's; reports another number
-    /// than it takes.
+    /// Returns the generic arguments of a type, without lifetimes, which are left to rustc. Reports
+    /// a wrong number of arguments.
     fn generics_of<'s>(
         &mut self,
         word: TypeWord,
@@ -356,22 +356,22 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// The scalar of this name.
+/// Returns the scalar of this name.
 pub(super) fn scalar_named(name: &str) -> Option<Scalar> {
     if let TypeWord::Scalar(scalar) = TypeWord::named(name)? { Some(scalar) } else { None }
 }
 
-/// The layout of a tile's rows of this name.
+/// Returns the swizzle of this name.
 pub(super) fn swizzle_named(name: &str) -> Option<TileSwizzle> {
     if let TypeWord::TileSwizzle(swizzle) = TypeWord::named(name)? { Some(swizzle) } else { None }
 }
 
-/// What stands between the angle brackets of a method call.
+/// Returns the generic arguments of a method call.
 pub(super) fn turbofish_arguments(call: &syn::ExprMethodCall) -> Vec<&GenericArgument> {
     call.turbofish.iter().flat_map(|list| &list.args).collect()
 }
 
-/// What stands between a path segment's angle brackets.
+/// Returns the generic arguments of a path segment.
 pub(super) fn generic_arguments(segment: &syn::PathSegment) -> Vec<&GenericArgument> {
     match &segment.arguments {
         PathArguments::AngleBracketed(list) => list.args.iter().collect(),
@@ -386,7 +386,7 @@ fn type_path(argument: &GenericArgument) -> Option<&syn::Path> {
     }
 }
 
-/// A name as an expression.
+/// Wraps a name in an expression.
 pub(super) fn name_expr(path: impl Into<syn::Path>) -> syn::Expr {
     syn::Expr::Path(syn::ExprPath { attrs: vec![], qself: None, path: path.into() })
 }

@@ -1,4 +1,4 @@
-//! The arguments of words: their values, and their number.
+//! The arguments of built-ins: their values and their number.
 
 use super::{Entry, Word};
 use crate::diag::mistake::{self, Mismatch};
@@ -7,8 +7,8 @@ use crate::parse::cx::Cx;
 use crate::parse::device::Argument;
 
 impl Cx<'_> {
-    /// The values of arguments, in order, for a word with this signature; for any, if there is
-    /// none.
+    /// Evaluates arguments in order. `word` is the built-in that is called, if it is one: its
+    /// signature says which arguments are `&mut`.
     pub(in crate::parse) fn argument_values<'s>(
         &mut self,
         word: Option<&Entry>,
@@ -29,7 +29,7 @@ impl Cx<'_> {
         values
     }
 
-    /// `values`, if they are as many as the word has parameters.
+    /// Returns `values` as an array if their number is that of the word's parameters.
     pub(in crate::parse) fn counted<const N: usize>(
         &mut self,
         word: impl Word,
@@ -47,7 +47,7 @@ impl Cx<'_> {
         exact.filter(|_| is_sound)
     }
 
-    /// `&mut phase`, for a word that changes the phase.
+    /// Evaluates `&mut phase`, for a built-in that modifies the phase.
     fn phase_by_mut(&mut self, word: &str, arg: &syn::Expr) -> Expr {
         let (phase, by_mut) = match self.argument(arg) {
             Argument::Reference { value, mutable } => (value, mutable),

@@ -1,67 +1,67 @@
-//! The generic arguments of types and functions.
+//! The generic parameters of types and functions.
 
 use std::ops::RangeInclusive;
 
 use super::TypeWord;
 use crate::ir::{ChoiceType, Compound, Team, Type, WarpSide};
 
-/// A kind of generic argument.
+/// A kind of generic parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generic {
-    /// A number that is computed with.
+    /// An arithmetic type.
     Number,
-    /// A float of 16 bits.
+    /// A 16-bit float type.
     Half,
-    /// What shared memory holds.
+    /// The type of a shared object.
     Shared,
-    /// What a `for` runs over.
+    /// The range of a `for`.
     Range,
-    /// What an accumulator holds.
+    /// The element type of an accumulator.
     Sum,
-    /// What tensor cores multiply.
+    /// An element type that tensor cores multiply.
     Factor,
-    /// What an accumulator of a warp holds.
+    /// The element type of a warp's accumulator.
     WarpSum,
-    /// What a warp multiplies.
+    /// An element type that a warp multiplies.
     WarpFactor,
-    /// The rows of a matrix in registers.
+    /// M: the rows of a matrix in registers.
     MatrixRows,
-    /// Along what an operand in registers is multiplied.
+    /// K: the dimension of an operand in registers that is summed over.
     Depth,
-    /// For how long something is borrowed; it may be left out.
+    /// The lifetime of a borrow. May be omitted.
     Lifetime,
-    /// What a multiplication keeps until it is over.
+    /// The value that is kept until a multiplication is complete.
     Kept,
-    /// An operand in shared memory.
+    /// The type of an operand in shared memory.
     Operand,
-    /// How many registers a thread has.
+    /// The number of registers per thread.
     Registers,
-    /// How many bulk groups may be pending.
+    /// The number of bulk groups that may be pending.
     Groups,
-    /// How many elements a vector has.
+    /// The number of elements of a vector.
     Lanes,
     /// A dimension of a tensor.
     Dimension,
-    /// The element of a tile, an array or a slice.
+    /// The element type of a tile, an array or a slice.
     Element,
     /// The shape of a tile.
     Shape,
-    /// The layout of a tile's rows; it may be left out.
+    /// The swizzle of a tile. May be omitted.
     Swizzle,
-    /// A constant.
+    /// A constant extent or count.
     Count,
-    /// Whether something is so; true where a type leaves it out.
+    /// A `bool`, which defaults to true in a type.
     Flag,
     /// A tuple of tiles.
     Tiles,
     /// A tile.
     Tile,
-    /// The dimensions of a tensor whose pixels are copied in columns.
+    /// The number of dimensions of a tensor that is copied by columns of pixels.
     Rank,
 }
 
 impl Generic {
-    /// What stands for it in a text.
+    /// Returns the placeholder for it in messages.
     pub(super) fn letter(self) -> &'static str {
         match self {
             Self::Number | Self::Half | Self::Element | Self::Sum | Self::WarpSum => "T",
@@ -82,7 +82,7 @@ impl Generic {
         }
     }
 
-    /// What is to be said of it, as the end of a sentence.
+    /// Returns a note on it for messages, as the end of a sentence.
     pub(super) fn note(self) -> &'static str {
         match self {
             Self::Groups => ": at most `N` groups may be pending, and 0 waits for all",
@@ -113,12 +113,12 @@ impl Generic {
         }
     }
 
-    /// Whether a type has one where none is written.
+    /// Whether it may be omitted from a type, which then has a default.
     pub(crate) fn has_default(self) -> bool {
         matches!(self, Self::Swizzle | Self::Flag)
     }
 
-    /// Whether it has to be written in a call, since nothing else decides it.
+    /// Whether it must be written in a call, since it cannot be inferred.
     pub(super) fn is_written(self) -> bool {
         matches!(
             self,
@@ -139,38 +139,38 @@ impl TypeWord {
         matches!(self, Self::Shape1 | Self::Shape2 | Self::Shape3 | Self::Shape4 | Self::Shape5)
     }
 
-    /// Whether it is a part of a tile's type, and no type of a value.
+    /// Whether it is a part of a tile's type, and not the type of a value.
     pub(crate) fn is_part(self) -> bool {
         self.is_shape() || matches!(self, Self::TileSwizzle(_))
     }
 
-    /// Whether it takes so many generic arguments.
+    /// Whether it takes this number of generic arguments.
     pub(crate) fn takes(self, found: usize) -> bool {
         self.wanted().contains(&found)
     }
 
-    /// Whether it borrows something.
+    /// Whether it has a lifetime.
     pub(crate) fn has_lifetime(self) -> bool {
         self.generics().contains(&Generic::Lifetime)
     }
 
-    /// How many generic arguments it takes.
+    /// Returns the range of the number of generic arguments.
     pub(crate) fn wanted(self) -> RangeInclusive<usize> {
         self.least()..=self.most()
     }
 
-    /// Without those that may be left out.
+    /// The number without optional arguments.
     fn least(self) -> usize {
         let is_left_out = |generic: &&Generic| generic.has_default() || matches!(generic, Generic::Lifetime);
         self.generics().iter().filter(|generic| !is_left_out(generic)).count()
     }
 
-    /// With all but lifetimes.
+    /// The number of all arguments but lifetimes.
     fn most(self) -> usize {
         self.generics().iter().filter(|generic| !matches!(generic, Generic::Lifetime)).count()
     }
 
-    /// How it is written with its generic arguments.
+    /// Returns how it is written with its generic arguments.
     pub(crate) fn usage(self) -> String {
         let written = self.generics().iter().filter(|generic| !generic.has_default());
         let generics: Vec<_> = match self.is_shape() {
@@ -183,7 +183,7 @@ impl TypeWord {
         }
     }
 
-    /// The name of a type; none of one that is written otherwise.
+    /// Returns the name of a type, or `None` for a type that is not written as a name.
     pub(crate) fn of(ty: &Type) -> Option<Self> {
         Some(match ty {
             Type::Scalar(scalar) => Self::Scalar(*scalar),

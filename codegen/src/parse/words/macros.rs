@@ -1,6 +1,6 @@
-//! The macros that make enums of the rows of the [table](super::table).
+//! The macros that generate enums from the rows of the [table](super::table).
 
-/// Makes of each block of rows an enum of its words, and an enum of their calls.
+/// Generates, for each block of rows, an enum of its words and an enum of their calls.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*
@@ -118,7 +118,7 @@ macro_rules! words {
     };
 }
 
-/// What a row says of a parameter.
+/// Generates the entry of a parameter.
 macro_rules! parameter {
     ($On:ty, $name:ident: $Shape:ident) => {
         Parameter {
@@ -129,7 +129,7 @@ macro_rules! parameter {
     };
 }
 
-/// Makes an enum of names that have no arguments.
+/// Generates an enum of names without arguments.
 macro_rules! names {
     ($(
         $(#[$doc:meta])*
@@ -140,19 +140,19 @@ macro_rules! names {
         pub(crate) enum $Word { $($Variant),+ }
 
         impl $Word {
-            /// The heading of `docs/language.md` under which they are explained.
+            /// The heading of `docs/language.md` under which they are documented.
             #[cfg(test)]
             pub(crate) const CHAPTER: &'static str = $chapter;
 
-            /// Every one, in the order of the table.
+            /// Every name, in the order of the table.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Variant),+];
 
-            /// The one of this name.
+            /// Looks up a name.
             pub(crate) fn named(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|word| word.name() == name)
             }
 
-            /// Its name.
+            /// Returns the name.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => stringify!($name)),+ }
             }
@@ -160,7 +160,7 @@ macro_rules! names {
     )+ };
 }
 
-/// Makes an enum of types with the generic arguments that each takes.
+/// Generates an enum of types with their generic parameters.
 macro_rules! types {
     (
         $(#[$doc:meta])*
@@ -178,15 +178,15 @@ macro_rules! types {
         }
 
         impl $Word {
-            /// Every type, in the order of the table.
+            /// Returns every type, in the order of the table.
             pub(crate) fn all() -> Vec<Self> {
                 let mut all = vec![];
                 $( $(all.push(Self::$name);)* $(all.extend($Family::ALL.map(Self::$Family));)* )+
                 all
             }
 
-            /// The type of this name. Every name in a kernel's types is looked up here, so the
-            /// table is not built for it.
+            /// Looks up the type of this name. Every name in a kernel's types is looked up here, so
+            /// this does not build a table.
             pub(crate) fn named(name: &str) -> Option<Self> {
                 match name {
                     $( $(stringify!($name) => return Some(Self::$name),)* )+
@@ -200,18 +200,18 @@ macro_rules! types {
                 None
             }
 
-            /// Its name.
+            /// Returns the name.
             pub(crate) fn name(self) -> &'static str {
                 match self { $( $(Self::$name => stringify!($name),)* $(Self::$Family(ty) => ty.name(),)* )+ }
             }
 
-            /// The heading of `docs/language.md` under which it is explained.
+            /// Returns the heading of `docs/language.md` under which it is documented.
             #[cfg(test)]
             pub(crate) fn chapter(self) -> &'static str {
                 match self { $( $(Self::$name => $chapter,)* $(Self::$Family(_) => $chapter,)* )+ }
             }
 
-            /// The generic arguments that it takes.
+            /// Returns the generic parameters.
             pub(crate) fn generics(self) -> &'static [Generic] {
                 match self {
                     $( $(Self::$name => &[$($(Generic::$generic),+)?],)* $(Self::$Family(_) => &[],)* )+

@@ -1,5 +1,5 @@
-//! The words of multiplications by a warp: more rows of the [table](super::table), which says how
-//! they are read.
+//! The built-ins for multiplications by a warp: further rows of the [table](super::table), which
+//! documents their format.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::ir::{Expr, Scalar, Span};
 use crate::parse::cx::Cx;
 
 words! {
-    /// A function of the type of a warp's accumulators.
+    /// An associated function of a warp's accumulator type.
     Functions of WarpAccumulator: WarpAccumulatorFunction => WarpAccumulatorFunctionCall, on () {
         "Multiplications by a warp" {
             fn zero() => Zero;
@@ -34,7 +34,7 @@ words! {
         }
     }
 
-    /// A function of the type of the rows of a warp's accumulator.
+    /// An associated function of the type of the rows of a warp's accumulator.
     Functions of WarpRows: WarpRowsFunction => WarpRowsFunctionCall, on Scalar {
         "Multiplications by a warp" {
             fn filled(value: Element) => Filled;
@@ -48,14 +48,14 @@ words! {
         }
     }
 
-    /// A function of the type of a warp's left operands.
+    /// An associated function of a warp's left operand type.
     Functions of WarpLeft: WarpLeftFunction => WarpLeftFunctionCall, on () {
         "Multiplications by a warp" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;
         }
     }
 
-    /// A function of the type of a warp's right operands.
+    /// An associated function of a warp's right operand type.
     Functions of WarpRight: WarpRightFunction => WarpRightFunctionCall, on () {
         "Multiplications by a warp" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;

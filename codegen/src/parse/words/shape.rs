@@ -1,4 +1,4 @@
-//! What an argument may be: the shapes that the [table](super::table) gives to parameters.
+//! The shapes of arguments that the [table](super::table) gives to parameters.
 
 use crate::diag::mistake::{self, Mismatch, Numbers};
 use crate::ir::{self, Choice, ChoiceType, Const, Expr, ExprKind, Span, Type};
@@ -6,25 +6,25 @@ use crate::parse::cx::Cx;
 use crate::parse::infer::rule::{Rule, bits};
 use crate::parse::method::map::Map;
 
-/// What an argument may be, of a word whose arguments depend on an `On`.
+/// A constraint on an argument of a word whose arguments depend on an `On`.
 pub(in crate::parse) trait Shape<On> {
-    /// What operations take.
+    /// The checked argument.
     type Operand;
-    /// What is to be said of the argument beside its parameter's name, as the end of a sentence.
+    /// A note on the argument for messages, as the end of a sentence.
     const NOTE: &'static str = "";
-    /// Whether it is a `&mut`.
+    /// Whether the argument is a `&mut`.
     const BY_MUT: bool = false;
 
-    /// The operand that `value` is; reports what it cannot be.
+    /// Converts `value` to the operand. Reports a value that does not fit.
     fn read(cx: &mut Cx<'_>, on: &On, value: Expr) -> Option<Self::Operand>;
 }
 
-/// What has elements of one type.
+/// A type with elements of one type.
 pub(in crate::parse) trait Elements {
     fn element(&self) -> ir::Scalar;
 }
 
-/// What has dimensions.
+/// A type with dimensions.
 pub(in crate::parse) trait Dimensions {
     fn rank(&self) -> usize;
 }
@@ -53,7 +53,7 @@ impl Dimensions for Map {
     }
 }
 
-/// Shapes that are one type.
+/// Generates shapes that accept a single type.
 macro_rules! of_one_type {
     ($($(#[$doc:meta])* $Name:ident: $ty:expr $(, $note:literal)?;)+) => { $(
         $(#[$doc])*
@@ -85,13 +85,13 @@ of_one_type! {
     F32: ir::Scalar::F32;
     /// An `f64`.
     F64: ir::Scalar::F64;
-    /// How many arrivals complete a phase.
+    /// The number of arrivals that complete a phase.
     Arrivals: ir::Scalar::U32, ", with the arrivals that complete a phase";
-    /// Bytes of copies.
+    /// The number of bytes of copies.
     Bytes: ir::Scalar::U32, ", with the bytes that copies will bring: `tile.bytes()`";
     /// The parity of a phase.
     Parity: ir::Scalar::U32, ": 0 for the first phase, then 1, then 0 again";
-    /// The state of a phase.
+    /// The state of a phase, returned by an arrival.
     Token: Type::Token, ", with what `arrive_token()` gave";
     /// A barrier of this block.
     Barrier: Type::Barrier;
@@ -103,7 +103,7 @@ of_one_type! {
     Counter: Type::Global(ir::Scalar::U32);
 }
 
-/// What the word itself judges, with the other arguments or with its receiver.
+/// Any value. The word itself checks it, together with other arguments or its receiver.
 pub(in crate::parse) struct Any;
 
 impl<On> Shape<On> for Any {
@@ -147,7 +147,7 @@ impl<On> Shape<On> for GlobalIndex {
     }
 }
 
-/// The blocks that a sliced load is shared among.
+/// The blocks that share a sliced load.
 pub(in crate::parse) struct ClusterAxis;
 
 impl<On> Shape<On> for ClusterAxis {
@@ -159,7 +159,7 @@ impl<On> Shape<On> for ClusterAxis {
     }
 }
 
-/// How an access orders others.
+/// The memory order of an access.
 pub(in crate::parse) struct Order;
 
 impl<On> Shape<On> for Order {
@@ -172,7 +172,7 @@ impl<On> Shape<On> for Order {
     }
 }
 
-/// The threads between whom an access is strong.
+/// The scope of an access.
 pub(in crate::parse) struct Scope;
 
 impl<On> Shape<On> for Scope {
@@ -185,14 +185,14 @@ impl<On> Shape<On> for Scope {
     }
 }
 
-/// A choice, and where it is written.
+/// A choice and its span.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::parse) struct Chosen<T> {
     pub(in crate::parse) value: T,
     pub(in crate::parse) span: Span,
 }
 
-/// A phase that is changed: its parts.
+/// A phase to modify, split into its parts.
 pub(in crate::parse) struct Phase;
 
 impl<On> Shape<On> for Phase {
@@ -204,7 +204,7 @@ impl<On> Shape<On> for Phase {
     }
 }
 
-/// Coordinates: an array of as many `u32` or `i32` as there are dimensions, outermost first.
+/// Coordinates: an array of one `u32` or `i32` per dimension, outermost first.
 pub(in crate::parse) struct Coordinates;
 
 impl<On: Dimensions> Shape<On> for Coordinates {
@@ -216,7 +216,7 @@ impl<On: Dimensions> Shape<On> for Coordinates {
     }
 }
 
-/// A tile that an accumulator is stored to.
+/// The destination tile of an accumulator's store.
 pub(in crate::parse) struct StoredTile;
 
 impl<On> Shape<On> for StoredTile {
@@ -232,7 +232,7 @@ impl<On> Shape<On> for StoredTile {
     }
 }
 
-/// A tile that an operand in registers is loaded from, as it is or transposed.
+/// The source tile of an operand in registers, as it is or transposed.
 pub(in crate::parse) struct LoadedTile;
 
 impl<On> Shape<On> for LoadedTile {
@@ -255,7 +255,7 @@ impl<On> Shape<On> for LoadedTile {
     }
 }
 
-/// Rows of a slice that an accumulator is stored to: their parts.
+/// The destination matrix of an accumulator's store, split into its parts.
 pub(in crate::parse) struct StoredMatrix;
 
 impl<On> Shape<On> for StoredMatrix {
@@ -273,7 +273,7 @@ impl<On> Shape<On> for StoredMatrix {
     }
 }
 
-/// A row and a column, or how many there are of each: an array of two `u32`.
+/// A row and a column, or numbers of both: an array of two `u32`.
 pub(in crate::parse) struct RowAndColumn;
 
 impl<On> Shape<On> for RowAndColumn {
@@ -287,7 +287,7 @@ impl<On> Shape<On> for RowAndColumn {
     }
 }
 
-/// A tile that is printed.
+/// A tile to print.
 pub(in crate::parse) struct PrintedTile;
 
 impl<On> Shape<On> for PrintedTile {
@@ -303,14 +303,14 @@ impl<On> Shape<On> for PrintedTile {
     }
 }
 
-/// As [`Coordinates`], counted in tiles.
+/// Like [`Coordinates`], counted in tiles.
 pub(in crate::parse) struct TileCoordinates;
 
 /// Coordinates counted in tiles.
 #[derive(Debug)]
 pub(in crate::parse) struct TileIndices {
     pub(in crate::parse) indices: Vec<Expr>,
-    /// Their type; an open literal stays open.
+    /// Their type, which may still be an inference variable.
     pub(in crate::parse) ty: Type,
 }
 
@@ -324,14 +324,14 @@ impl<On: Dimensions> Shape<On> for TileCoordinates {
     }
 }
 
-/// Offsets of im2col mode: an array of `u16`, one for each dimension of pixels, outermost first.
+/// Im2col offsets: an array of one `u16` per dimension of pixels, outermost first.
 pub(in crate::parse) struct Offsets;
 
 impl Shape<Map> for Offsets {
     type Operand = Vec<Expr>;
 
     fn read(cx: &mut Cx<'_>, map: &Map, offsets: Expr) -> Option<Vec<Expr>> {
-        // Images and channels have none.
+        // The dimensions of images and of channels have no offsets.
         let count = map.rank - 2;
         let element = cx.numbers_of(&offsets, Numbers::Offsets, count)?;
         if !cx.infer.unify(&element, &ir::Scalar::U16.into(), offsets.span) {
@@ -342,7 +342,7 @@ impl Shape<Map> for Offsets {
     }
 }
 
-/// A tile of exactly the map's type: box, element and swizzle are one and the same.
+/// A tile of exactly the map's type: box, element type and swizzle must be equal.
 pub(in crate::parse) struct MovedTile;
 
 impl Shape<Map> for MovedTile {
@@ -367,7 +367,7 @@ impl Shape<Map> for MovedTile {
     }
 }
 
-/// The tile of which a map moves a slice. Which it must be depends on the cluster: `check` knows.
+/// The tile of which a map copies a slice. Its type depends on the cluster, which `check` verifies.
 pub(in crate::parse) struct WholeTile;
 
 impl Shape<Map> for WholeTile {
@@ -379,7 +379,7 @@ impl Shape<Map> for WholeTile {
     }
 }
 
-/// Shared memory whose elements, of the receiver's type, lie one after the other.
+/// Contiguous elements in shared memory, of the receiver's element type.
 pub(in crate::parse) struct Sequence;
 
 impl<On: Elements> Shape<On> for Sequence {
@@ -390,7 +390,7 @@ impl<On: Elements> Shape<On> for Sequence {
     }
 }
 
-/// The same in another block.
+/// The same as [`Sequence`], in another block.
 pub(in crate::parse) struct RemoteSequence;
 
 impl<On: Elements> Shape<On> for RemoteSequence {
@@ -410,7 +410,7 @@ impl<On: Elements> Shape<On> for RemoteSequence {
     }
 }
 
-/// A map of the same tile.
+/// A map of the same tile type.
 pub(in crate::parse) struct SameMap;
 
 impl Shape<ir::TileType> for SameMap {
@@ -421,7 +421,7 @@ impl Shape<ir::TileType> for SameMap {
     }
 }
 
-/// Room for maps of the same tile.
+/// Storage for maps of the same tile type.
 pub(in crate::parse) struct SameMaps;
 
 impl Shape<ir::TileType> for SameMaps {
@@ -432,7 +432,7 @@ impl Shape<ir::TileType> for SameMaps {
     }
 }
 
-/// A slice of global memory with the tile's elements.
+/// A slice of global memory with the tile's element type.
 pub(in crate::parse) struct SameElements;
 
 impl Shape<ir::TileType> for SameElements {
@@ -444,13 +444,13 @@ impl Shape<ir::TileType> for SameElements {
 }
 
 impl Cx<'_> {
-    /// The variant of an enum of the language that `value` is.
+    /// Returns the variant of the enum `of` that `value` is.
     fn choice_of(&mut self, of: ChoiceType, value: Expr) -> Option<Choice> {
         let fits = self.expect(&value, &Type::Choice(of));
         if let ExprKind::Choice(choice) = value.kind { fits.then_some(choice) } else { None }
     }
 
-    /// The element type of an array that has as many elements as are wanted.
+    /// Checks the length of an array and returns its element type.
     fn numbers_of(&mut self, array: &Expr, numbers: Numbers, wanted: usize) -> Option<Type> {
         let Type::Array(element, len) = self.resolve(&array.ty) else {
             if array.ty != Type::Error {
@@ -467,7 +467,7 @@ impl Cx<'_> {
         Some(*element)
     }
 
-    /// Reports what is no shared memory whose elements lie one after the other.
+    /// Returns whether `array` has contiguous elements in shared memory, and reports it if not.
     pub(in crate::parse) fn expect_sequence(&mut self, array: &Expr, element: ir::Scalar) -> bool {
         let ty = self.resolve(&array.ty);
         if ty == Type::Error || ty.sequence().is_some_and(|(found, _)| found == element) {
@@ -479,7 +479,7 @@ impl Cx<'_> {
     }
 }
 
-/// Each element of an array of `count` of them.
+/// Returns the `count` elements of an array.
 fn elements_of(array: Expr, element: &Type, count: usize) -> Vec<Expr> {
     if let ExprKind::Array(elements) = array.kind {
         return elements;

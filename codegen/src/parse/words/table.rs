@@ -1,22 +1,22 @@
-//! The words of kernels: every function and method. Types, constants and macros are in
+//! The table of words: every built-in function and method. Types, constants and macros are in
 //! [`types`](super::types).
 //!
-//! A row is a word's signature, much as `tma_runtime::lang` declares it, and the variant that it
-//! becomes. Behind a parameter's name stands its [shape](super::shape): what an argument may be.
-//! Where a method depends on its receiver, that is what the rows are `on`. The headings are those
-//! of `docs/language.md`, where the words are explained.
+//! A row is a word's signature, much as `tma_runtime::lang` declares it, and the enum variant that
+//! it becomes. A parameter's name is followed by its [shape](super::shape), the constraint on the
+//! argument. If a method depends on a property of its receiver, the rows are `on` that property.
+//! The headings are those of `docs/language.md`, where the words are documented.
 //!
-//! `for op in ReduceOp: fn reduce_{op}(..)` is a row for each operation. A method takes its
-//! receiver by value, unless it is marked otherwise:
+//! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation. A method takes its
+//! receiver by value, unless it is marked:
 //!
-//! * `#[ByRef]`, `#[ByMut]`: it takes `&self`, or `&mut self`;
-//! * `#[Remote]`: another block's thing has it as well;
-//! * `#[Sliced]`: it is for kernels whose attribute says the extents of a cluster.
+//! * `#[ByRef]`, `#[ByMut]`: it takes `&self` or `&mut self`;
+//! * `#[Remote]`: it also exists for an object of another block;
+//! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
 //!
-//! In a row for each operation, the marks come after the colon.
+//! In a row with `for`, the marks come after the colon.
 //!
-//! To add a word, write its row here and its declaration in `tma_runtime::lang`; the compiler then
-//! asks for its arm where calls are given their meaning (`parse/method`, `parse/call.rs`).
+//! To add a word, write its row here and its declaration in `tma_runtime::lang`. The compiler then
+//! requires an arm for its calls in `parse/method` or `parse/call.rs`.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ use crate::parse::cx::Cx;
 use crate::parse::method::map::Map;
 
 words! {
-    /// A function.
+    /// A free function.
     Functions of lang: FunctionWord => FunctionCall, on () {
         "Places" {
             fn thread_idx() => ThreadIdx;
@@ -208,7 +208,7 @@ words! {
         }
     }
 
-    /// A function of the type of phases.
+    /// An associated function of the phase type.
     Functions of Phase: PhaseFunction => PhaseFunctionCall, on () {
         "Barriers" {
             fn new() => New;
@@ -235,7 +235,7 @@ words! {
         }
     }
 
-    /// A method of the state of a thread that fills a pipeline.
+    /// A method of a pipeline's producer state.
     Methods of Producer: ProducerWord => ProducerCall, on () {
         "Pipelines" {
             #[ByMut] fn acquire() => Acquire;
@@ -245,7 +245,7 @@ words! {
         }
     }
 
-    /// A method of the state of a thread that reads from a pipeline.
+    /// A method of a pipeline's consumer state.
     Methods of Consumer: ConsumerWord => ConsumerCall, on () {
         "Pipelines" {
             #[ByMut] fn wait() => Wait;
@@ -254,7 +254,7 @@ words! {
         }
     }
 
-    /// A method of a stage that is empty.
+    /// A method of an empty stage.
     Methods of EmptySlot: EmptySlotWord => EmptySlotCall, on () {
         "Pipelines" {
             fn announce() => Announce;
@@ -262,7 +262,7 @@ words! {
         }
     }
 
-    /// A method of a stage that is being filled.
+    /// A method of a stage that copies are filling.
     Methods of LoadingSlot: LoadingSlotWord => LoadingSlotCall, on () {
         "Pipelines" {
             #[ByRef] fn barrier() => Barrier;
@@ -270,7 +270,7 @@ words! {
         }
     }
 
-    /// A method of a stage that may be read.
+    /// A method of a full stage.
     Methods of FullSlot: FullSlotWord => FullSlotCall, on () {
         "Pipelines" {
             fn release() => Release;
@@ -280,7 +280,7 @@ words! {
         }
     }
 
-    /// A function of the type of accumulators.
+    /// An associated function of an accumulator type.
     Functions of Accumulator: AccumulatorFunction => AccumulatorFunctionCall, on () {
         "Tensor cores" {
             fn zero() => Zero;
@@ -305,7 +305,7 @@ words! {
         }
     }
 
-    /// A function of the type of left operands in registers.
+    /// An associated function of a left operand type.
     Functions of Fragment: FragmentFunction => FragmentFunctionCall, on () {
         "Tensor cores" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;
@@ -329,7 +329,7 @@ words! {
         }
     }
 
-    /// A function of the type of an accumulator's rows.
+    /// An associated function of the type of an accumulator's rows.
     Functions of Rows: RowsFunction => RowsFunctionCall, on Scalar {
         "Tensor cores" {
             fn filled(value: Element) => Filled;
@@ -343,7 +343,7 @@ words! {
         }
     }
 
-    /// A method of a multiplication under way.
+    /// A method of a multiplication in flight.
     Methods of Flight: FlightWord => FlightCall, on () {
         "Tensor cores" {
             #[ByMut] fn mma(a: Any, b: Any, keep: Any) => Mma;
@@ -371,7 +371,7 @@ words! {
         }
     }
 
-    /// A method of a tensor map whose copies move columns of pixels.
+    /// A method of a tensor map in im2col mode.
     Methods of Im2colMap: ColumnWord => ColumnCall, on Map {
         "Columns of pixels" {
             fn load(tile: MovedTile, at: Coordinates, offsets: Offsets, barrier: Barrier) => Load;
@@ -386,7 +386,7 @@ words! {
         }
     }
 
-    /// A method of the maps that kernels make, where they are used.
+    /// A method of tensor maps that kernels create, where they are used.
     Methods of Maps: MapsWord => MapsCall, on () {
         "Maps that kernels make" {
             fn at(i: U32) => At;
@@ -394,7 +394,7 @@ words! {
         }
     }
 
-    /// A method of a map in shared memory, where it is made.
+    /// A method of a tensor map in shared memory, where it is modified.
     Methods of SharedMap: SharedMapWord => SharedMapCall, on TileType {
         "Maps that kernels make" {
             fn copy_from(map: SameMap) => CopyFrom;
@@ -443,7 +443,7 @@ words! {
         }
     }
 
-    /// A method of a number: Rust's, or of the crates that the 16- and 8-bit floats come from.
+    /// A method of a number, from Rust or from the crates of the 16- and 8-bit floats.
     Methods of Number: NumberWord => NumberCall, on () {
         "Math" {
             fn min(other: Any) => Min;
@@ -475,7 +475,7 @@ words! {
         }
     }
 
-    /// A function of a number's type, such as `f16::from_f32`.
+    /// An associated function of a number type, such as `f16::from_f32`.
     Functions of Number: ConversionWord => ConversionCall, on Scalar {
         "Conversions" {
             fn from_f32(x: F32) => FromF32;
@@ -484,7 +484,7 @@ words! {
         }
     }
 
-    /// A method of a range that a `for` runs over: Rust's.
+    /// A method, from Rust, of the range of a `for`.
     Methods of Range: RangeWord => RangeCall, on () {
         "Control flow" {
             fn step_by(n: Usize) => StepBy;

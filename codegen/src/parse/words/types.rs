@@ -1,4 +1,4 @@
-//! The types of kernels, with the generic arguments that each takes; constants and macros.
+//! The types of kernels, with their generic parameters; constants and macros.
 
 use super::Generic;
 use crate::ir::{Scalar, TileSwizzle};

@@ -23,11 +23,11 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// The space of a load or store; generic if none is named.
+/// Takes the state space of a load or store; generic if none is named.
 pub(super) fn take_space(d: &mut Decoder<'_, '_, '_>) -> Memory {
     d.take_of(&[
         ("global", Memory::Machine(Space::Global)),
-        // Constants lie in global memory, at addresses of their own.
+        // Constants are in global memory, at addresses of their own.
         ("const", Memory::Machine(Space::Global)),
         ("shared", Memory::Machine(Space::Shared)),
         ("shared::cta", Memory::Machine(Space::Shared)),
@@ -40,8 +40,8 @@ pub(super) fn take_space(d: &mut Decoder<'_, '_, '_>) -> Memory {
     .unwrap_or(Memory::Machine(Space::Generic))
 }
 
-/// `.relaxed` and its like, with the scope; the default is `Weak` or what the instruction is without
-/// modifiers, at `.gpu`. Source: PTX ISA, "ld", "atom"; "ld.volatile" is relaxed at system scope.
+/// Takes `.relaxed` and the like, with the scope. Without them the order is `default`, at scope
+/// `.gpu`. Source: PTX ISA, "ld", "atom"; "ld.volatile" is relaxed at system scope.
 pub(super) fn take_access_order(d: &mut Decoder<'_, '_, '_>, default: Order) -> AccessOrder {
     let is_volatile = d.take("volatile");
     let order = take_order(d).unwrap_or(if is_volatile { Order::Relaxed } else { default });
@@ -65,7 +65,7 @@ pub(super) fn take_scope(d: &mut Decoder<'_, '_, '_>) -> Option<MemoryScope> {
     d.take_of(&MemoryScope::ALL.map(|scope| (scope.name(), scope)))
 }
 
-/// Hints to the caches; whether one of them has an operand.
+/// Takes cache hints, and returns whether one of them has an operand.
 pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
     const HINTS: [&str; 20] = [
         "ca",
@@ -98,7 +98,8 @@ pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
     d.take("L2::cache_hint")
 }
 
-/// As [`check_policy`], of a load, a store or an atomic operation.
+/// Checks the operand of a cache hint like [`check_policy`], for a load, a store or an atomic
+/// operation.
 fn check_hinted(d: &mut Decoder<'_, '_, '_>, hint: bool, memory: Memory) -> Result<(), LoadError> {
     if hint && !matches!(memory, Memory::Machine(Space::Global | Space::Generic)) {
         return Err(d.error("`.L2::cache_hint` is for global memory"));
@@ -106,7 +107,7 @@ fn check_hinted(d: &mut Decoder<'_, '_, '_>, hint: bool, memory: Memory) -> Resu
     check_policy(d, hint)
 }
 
-/// The policy, which is the last operand where one of the hints has it.
+/// Checks the cache policy, which is the last operand if a hint has one.
 pub(super) fn check_policy(d: &mut Decoder<'_, '_, '_>, hint: bool) -> Result<(), LoadError> {
     if hint {
         d.source(d.count().saturating_sub(1), Type::Bits(64))?;
@@ -118,7 +119,7 @@ fn take_count(d: &mut Decoder<'_, '_, '_>) -> u32 {
     d.take_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1)
 }
 
-/// The element's type: any that fits a register.
+/// Takes the type of an element, which may be any that fits a register.
 fn element(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
     let ty = d.take_type()?;
     if ty == Type::Pred { Err(d.unsupported()) } else { Ok(ty) }
@@ -269,7 +270,7 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, reads: gives, d: row, address, of })))
 }
 
-/// What the modifiers of an atomic operation on a vector say.
+/// The modifiers of an atomic operation on a vector.
 struct VectorForm {
     op: AtomicOp,
     ty: Type,
@@ -279,7 +280,7 @@ struct VectorForm {
     no_flush: bool,
 }
 
-/// Source: PTX ISA, "atom" and "red", the vector forms.
+/// Decodes the vector forms. Source: PTX ISA, "atom" and "red".
 fn atomic_vector(
     d: &mut Decoder<'_, '_, '_>,
     form: VectorForm,
@@ -328,7 +329,7 @@ fn atomic_vector(
     Ok(Op::Memory(MemoryOp::AtomicVector(Box::new(vector))))
 }
 
-/// Whether an operation computes with floats, whose bits it would else only move.
+/// Returns whether an operation computes with floats rather than with their bits.
 fn is_float(op: AtomicOp) -> bool {
     match op {
         AtomicOp::AddFloat(..) | AtomicOp::MinFloat(..) | AtomicOp::MaxFloat(..) => true,
@@ -369,7 +370,7 @@ fn atomic_op(d: &Decoder<'_, '_, '_>, name: &str, ty: Type, memory: Memory) -> R
         ("cas", Type::Bits(16 | 32 | 64)) => AtomicOp::CompareAndSwap,
         ("inc", Type::Integer(Integer { bits: 32, signed: false })) => AtomicOp::Inc,
         ("dec", Type::Integer(Integer { bits: 32, signed: false })) => AtomicOp::Dec,
-        // Older compilers name the type of the plain ones.
+        // Older compilers write the operand type for these.
         ("exch", Type::Integer(_) | Type::Float(_)) if wide => AtomicOp::Exchange,
         ("cas", Type::Integer(_)) if wide => AtomicOp::CompareAndSwap,
         _ => return Err(d.unsupported()),

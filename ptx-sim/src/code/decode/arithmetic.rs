@@ -79,13 +79,14 @@ fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Res
     Ok(Op::Alu(Alu::Binary { op, d, of }))
 }
 
-/// `.relu` of `min` and `max`, which signed integers of 32 bits and pairs of signed ones have.
+/// Takes `.relu` of `min` and `max`, which exists for signed 32-bit integers and for pairs of
+/// signed ones.
 fn take_relu(d: &mut Decoder<'_, '_, '_>, ty: Type) -> bool {
     let has = matches!(ty, Type::Integer(Integer { bits: 32, signed: true }) | Type::IntegerPair(true));
     has && d.take("relu")
 }
 
-/// The type of twice the width.
+/// Returns the type of twice the width.
 fn wide(d: &Decoder<'_, '_, '_>, ty: Integer) -> Result<Type, LoadError> {
     if ty.bits > 32 {
         return Err(d.unsupported());
@@ -139,7 +140,7 @@ fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<O
     Ok(Op::Alu(Alu::Binary { op: Binary::Packed(op), d, of }))
 }
 
-/// `add.cc`, `addc`, and their like: arithmetic with the carry flag.
+/// Decodes `add.cc`, `addc` and the like: arithmetic with the carry flag.
 fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let opcode = d.instruction.opcode;
     let part = MulPart::take(d);
@@ -151,7 +152,7 @@ fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         _ => return Err(d.unsupported()),
     };
     let reads = opcode.ends_with('c');
-    // `.cc` of the plain forms was taken already; of the others it is optional.
+    // For the plain forms `.cc` has already been taken; for the others it is optional.
     let writes = !reads || d.take("cc");
     let ty = d.take_type()?;
     let integer = ty.as_integer().filter(|ty| ty.bits >= 32).ok_or_else(|| d.unsupported())?;
@@ -187,8 +188,8 @@ fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, of }))
 }
 
-/// `vabsdiff4`: the one video instruction that nvcc still makes of its intrinsics; all bytes in
-/// their places.
+/// Decodes `vabsdiff4`, the only video instruction that nvcc still emits for its intrinsics, with
+/// all bytes selected.
 fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     if (d.take_type()?, d.take_type()?) != (ty, ty) || ty.bits() != 32 {
@@ -218,7 +219,7 @@ fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::Float(FloatCode { op, ty, mode: Mode::default(), pair: false, d, of })))
 }
 
-/// `.rn`, `.rz`, `.rm`, `.rp`.
+/// Takes `.rn`, `.rz`, `.rm` or `.rp`.
 pub(super) fn take_round(d: &mut Decoder<'_, '_, '_>) -> Option<Round> {
     d.take_of(&[("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)])
 }
@@ -284,7 +285,7 @@ fn floating(d: &mut Decoder<'_, '_, '_>, ty: Type, float: FloatType, pair: bool)
     Ok(Op::Alu(Alu::Float(FloatCode { op, ty: float, mode, pair, d: d.dest(0, ty)?, of })))
 }
 
-/// Which functions are approximate only, and which must say how they round.
+/// Checks which functions exist only as approximations, and which require a rounding mode.
 fn check_forms(
     d: &Decoder<'_, '_, '_>,
     op: FloatOp,

@@ -1,4 +1,4 @@
-//! Mbarriers, fences, and copies that run on their own.
+//! Mbarriers, fences and asynchronous copies.
 
 use super::access::{check_policy, take_cache_hints, take_order, take_scope};
 use super::operands::Decoder;
@@ -149,24 +149,23 @@ fn tensor_copy(d: &mut Decoder<'_, '_, '_>, prefetch: bool, reduces: bool) -> Re
     tensor(d, 1, 3, mode, action)
 }
 
-/// Rank and mode of a tensor copy.
+/// The rank and mode of a tensor copy.
 #[derive(Clone, Copy)]
 struct CopyMode {
     rank: usize,
     im2col: bool,
-    /// Whether there is an operand with the offsets.
+    /// Whether there is an operand with offsets.
     offsets: bool,
 }
 
 impl CopyMode {
-    /// Operands that the mode adds.
+    /// Returns the number of operands that the mode adds.
     fn operands(self) -> usize {
         usize::from(self.offsets)
     }
 }
 
-/// `.tile`, which may be left out, `.im2col` where the tile is loaded, `.im2col_no_offs` where it
-/// is stored.
+/// Takes `.tile`, which is optional, `.im2col` for loads, or `.im2col_no_offs` for stores.
 fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<CopyMode, LoadError> {
     let im2col = d.take(if stores { "im2col_no_offs" } else { "im2col" });
     if im2col && rank < 3 {
@@ -178,7 +177,7 @@ fn take_mode(d: &mut Decoder<'_, '_, '_>, rank: usize, stores: bool) -> Result<C
     Ok(CopyMode { rank, im2col, offsets: im2col && !stores })
 }
 
-/// The offsets of im2col mode, which follow the other operands.
+/// Takes the offsets of im2col mode, which follow the other operands.
 fn take_offsets(d: &mut Decoder<'_, '_, '_>, index: usize, mode: CopyMode) -> Result<Vec<Reg>, LoadError> {
     if !mode.offsets {
         return Ok(Vec::new());

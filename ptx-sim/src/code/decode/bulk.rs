@@ -21,7 +21,7 @@ pub(super) fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Tma(TmaOp::Bulk(Box::new(code))))
 }
 
-/// Where from and where to, as the instruction says.
+/// The source and destination, as the instruction names them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     ToBlock,
@@ -30,7 +30,7 @@ enum Direction {
     Across,
 }
 
-/// The destination comes first among the modifiers, then the source.
+/// Takes the state spaces: the modifiers name the destination first, then the source.
 fn take_direction(d: &mut Decoder<'_, '_, '_>) -> Option<Direction> {
     let spaces: Vec<&str> = d.instruction.modifiers.iter().copied().filter(|name| is_space(name)).collect();
     for space in &spaces {
@@ -76,7 +76,7 @@ pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, Loa
     Ok(Op::Tma(TmaOp::Bulk(Box::new(code))))
 }
 
-/// The operation and its type.
+/// Takes the reduction and its type.
 fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(ReduceOp, DataType), LoadError> {
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let no_flush = d.take("noftz");
@@ -93,8 +93,8 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(Reduc
     Ok((with, data_type(element)))
 }
 
-/// What the engine reduces elements as. Source: PTX ISA, "cp.reduce.async.bulk": a sum of `.f32`
-/// takes subnormal numbers as zeros.
+/// Returns the element type with which the engine reduces. Source: PTX ISA, "cp.reduce.async.bulk":
+/// a sum of `.f32` flushes subnormals to zero.
 fn data_type(element: Scalar) -> DataType {
     if element == Scalar::F32 { DataType::F32Ftz } else { element.data_type() }
 }

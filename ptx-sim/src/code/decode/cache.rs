@@ -1,10 +1,10 @@
-//! What is about caches: prefetches, policies, priorities, `discard`.
+//! Cache instructions: prefetches, policies, priorities, `discard`.
 
 use super::operands::Decoder;
 use crate::isa::{Alu, ControlOp, MemoryOp, Op, Reg, Type};
 use crate::parse::LoadError;
 
-/// The one size that `discard` and `applypriority` have. Source: PTX ISA, both.
+/// The only size that `discard` and `applypriority` accept. Source: PTX ISA, both.
 const LINE: u64 = 128;
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -34,7 +34,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// Nobody sees what only moves data between caches.
+/// Decodes prefetches, which have no observable effect.
 fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let space = d.take_of(&[
         ("global", "data"),
@@ -66,7 +66,7 @@ fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
     Ok(Op::Memory(MemoryOp::CacheLine { address: d.address(0)?, discards }))
 }
 
-/// `createpolicy`, whose result has no effect in the simulator.
+/// Decodes `createpolicy`, whose result has no effect in the simulator.
 fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let fraction = d.take_of(&[("fractional", true), ("range", false)]);
     let ty = Type::Bits(64);
@@ -101,7 +101,7 @@ fn policy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::copy(d.dest(0, ty)?, zero)))
 }
 
-/// The primary priority, and the secondary one, which is one of two.
+/// Takes the primary priority and, optionally, one of two secondary ones.
 fn take_priorities(d: &mut Decoder<'_, '_, '_>) -> Result<(), LoadError> {
     const ALL: [&str; 4] = ["L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"];
     let named: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Branches, calls, and what ends a thread.
+//! Branches, calls, and instructions that end a thread.
 
 use super::operands::Decoder;
 use crate::code::link::{Body, Formal};
@@ -37,14 +37,14 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         }
         "griddepcontrol" => {
             d.expect_count(0, 0)?;
-            // A grid starts here when those before it have ended, so that there is nothing to wait
-            // for or to let start.
+            // A grid starts here only after those before it have ended, so there is nothing to wait
+            // for and nothing to release.
             match d.take_of(&[("wait", ()), ("launch_dependents", ())]) {
                 Some(()) => Ok(Op::Control(ControlOp::Nothing)),
                 None => Err(d.unsupported()),
             }
         }
-        // A debugger's stop, a counter: neither changes a result.
+        // A breakpoint or a performance counter event does not affect results.
         "brkpt" | "pmevent" => {
             d.take("mask");
             Ok(Op::Control(ControlOp::Nothing))
@@ -69,7 +69,7 @@ fn branch_indexed(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// The parts of a call: results, name, arguments.
+/// The operands of a call: results, name, arguments.
 type Call<'a, 's> = (&'a [Operand<'s>], &'s str, &'a [Operand<'s>]);
 
 fn parts<'a, 's>(d: &Decoder<'a, '_, 's>) -> Result<Call<'a, 's>, LoadError> {
@@ -82,7 +82,7 @@ fn parts<'a, 's>(d: &Decoder<'a, '_, 's>) -> Result<Call<'a, 's>, LoadError> {
     }
 }
 
-/// A call: the arguments are copied to where the function has its parameters, the results back.
+/// Decodes a call: the arguments are copied into the function's parameters, and the results back.
 pub(super) fn call(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadError> {
     d.take("uni");
     let (results, name, args) = parts(d)?;
@@ -168,7 +168,7 @@ fn in_local(d: &mut Decoder<'_, '_, '_>, Slot { offset, bytes }: Slot, reg: Reg)
     }
 }
 
-/// The functions that CUDA's device runtime provides.
+/// Decodes calls of the functions that CUDA's device runtime provides.
 fn provided(
     d: &mut Decoder<'_, '_, '_>,
     results: &[Operand<'_>],

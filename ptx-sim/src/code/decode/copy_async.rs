@@ -1,4 +1,4 @@
-//! `cp.async` without `.bulk`, and how its completion is waited for.
+//! `cp.async` without `.bulk`, and the instructions that track its completion.
 
 use super::access::{check_policy, take_cache_hints};
 use super::asynchronous::take_shared;
@@ -62,7 +62,7 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::CopyAsync(CopyAsyncOp::Copy(code)))
 }
 
-/// Whether the operand after the size is `ignore-src`, which is a predicate, and not `src-size`.
+/// Returns whether the operand after the size is `ignore-src`, a predicate, rather than `src-size`.
 fn is_predicate(d: &mut Decoder<'_, '_, '_>) -> Result<bool, LoadError> {
     let operand = d.operand(3)?;
     let Operand::Name(name) = operand else { return Ok(matches!(operand, Operand::Not(_))) };

@@ -1,4 +1,4 @@
-//! Bits, comparisons and selections.
+//! Bit operations, comparisons and selections.
 
 use super::operands::Decoder;
 use crate::isa::float::FloatType;
@@ -59,7 +59,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// A type that is looked at as bits only.
+/// Takes the type of an operation on bits only.
 fn plain_type(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
     let ty = d.take_type()?;
     if ty == Type::B128 { Err(d.unsupported()) } else { Ok(ty) }
@@ -87,7 +87,7 @@ fn unary(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
     Ok(Op::Alu(Alu::Unary { op, d: d.dest(0, ty)?, a: d.source(1, ty)? }))
 }
 
-/// The result is of 32 bits, whatever the operand is.
+/// Decodes an operation with a 32-bit result, whatever its operand's type.
 fn counted(d: &mut Decoder<'_, '_, '_>, op: UnaryOp) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(2, 2)?;
@@ -201,7 +201,7 @@ const COMPARISONS: [(&str, Comparison); 18] = [
     ("nan", Comparison::Nan),
 ];
 
-/// `setp` and `set`.
+/// Decodes `setp` and `set`.
 fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError> {
     let comparison = d.take_of(&COMPARISONS).ok_or_else(|| d.unsupported())?;
     let combine = d.take_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]);
@@ -245,7 +245,7 @@ fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Reg, LoadError> {
     if name == "_" { Ok(Reg::SINK) } else { d.predicate(name) }
 }
 
-/// The result of `set` for true: 1.0, or all ones.
+/// Returns the representation of a true result of `set`: 1.0, or all ones.
 fn truth(d: &Decoder<'_, '_, '_>, result: Type) -> Result<Truth, LoadError> {
     Ok(match result {
         Type::Pred => Truth::Predicate,

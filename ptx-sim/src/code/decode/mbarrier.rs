@@ -32,10 +32,10 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Mbarrier(MbarrierOp::At { space, address: d.address(place)?, action }))
 }
 
-/// Which operand is the address, its space, and what is done.
+/// The index of the address operand, its state space, and the operation.
 type Parts = (usize, Space, MbarrierAction);
 
-/// The space of what only the own block's threads may do.
+/// Takes the state space of an operation that only threads of the mbarrier's own block may execute.
 fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     match take_shared(d) {
         Space::SharedCluster => Err(d.error("it is for mbarriers of the own block: `.shared::cta`")),
@@ -43,7 +43,8 @@ fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     }
 }
 
-/// `.sem` and `.scope`: both or none, and `.sem` one of two. Without, the scope is `.cta`.
+/// Takes `.sem` and `.scope`. Either both or none are present, and `.sem` is one of two. The
+/// default scope is `.cta`.
 fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Semantics, LoadError> {
     let named = |d: &Decoder<'_, '_, '_>, names: &[&str]| {
         d.instruction.modifiers.iter().any(|modifier| names.contains(modifier))
@@ -116,7 +117,8 @@ fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let (parity, may_block) = (d.take("parity"), what == "try_wait");
     let semantics = take_semantics(d, Order::Acquire)?;
     let space = take_own(d)?;
-    // How long it may wait is the hardware's: here, until nothing else can go on.
+    // The hardware decides how long this may wait. Here it waits until nothing else can make
+    // progress.
     d.expect_count(3, 3 + usize::from(may_block))?;
     if d.count() == 4 {
         d.source(3, WORD)?;

@@ -1,7 +1,7 @@
-//! Instructions: from an opcode with its modifiers and operands to what it does.
+//! Decoding of instructions: from an opcode with its modifiers and operands to an operation.
 //!
-//! Every modifier has to be taken by the decoder of its opcode: what is left over is an error, so
-//! that nothing that is not simulated can be skipped.
+//! The decoder of an opcode must take every modifier. Any that remain are an error, so that nothing
+//! that is not simulated can be skipped.
 
 mod access;
 mod arithmetic;
@@ -29,7 +29,7 @@ use crate::parse::LoadError;
 use crate::parse::syntax::Instruction;
 use operands::Decoder;
 
-/// Decodes one instruction onto the end of the program.
+/// Decodes one instruction, and appends it to the program.
 pub(crate) fn instruction<'s>(
     builder: &mut Builder<'_, 's>,
     instruction: &Instruction<'s>,

@@ -1,4 +1,4 @@
-//! What every decoder needs of an instruction: its modifiers one by one, its operands by type.
+//! Common parts of all decoders: taking modifiers one by one, and operands by type.
 
 use crate::code::names::{Binding, Builder};
 use crate::isa::float::{FloatType, float_bits};
@@ -13,7 +13,7 @@ pub(crate) struct Decoder<'b, 'm, 's> {
     modifiers: Vec<&'s str>,
 }
 
-/// How a register may differ from the type of its use.
+/// How far the width of a register may differ from the type of its use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Width {
     Exact,
@@ -34,7 +34,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         self.error("this instruction is not supported")
     }
 
-    /// Takes a modifier if it is there.
+    /// Takes a modifier if it is present.
     pub(crate) fn take(&mut self, modifier: &str) -> bool {
         match self.modifiers.iter().position(|have| *have == modifier) {
             Some(index) => {
@@ -45,7 +45,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    /// Takes the first of these that is there.
+    /// Takes the first of these modifiers that is present.
     pub(crate) fn take_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
         choices.iter().find(|(name, _)| self.take(name)).map(|(_, value)| *value)
     }
@@ -65,7 +65,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         if self.modifiers.is_empty() { None } else { Some(self.modifiers.remove(0)) }
     }
 
-    /// All modifiers have to be gone.
+    /// Checks that all modifiers have been taken.
     pub(crate) fn finish(&self) -> Result<(), LoadError> {
         match self.modifiers.first() {
             Some(rest) => Err(self.error(format!("`.{rest}` is not supported here"))),
@@ -77,7 +77,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         self.instruction.operands.len()
     }
 
-    /// The number of operands has to be one of these.
+    /// Checks that the number of operands is in this range.
     pub(crate) fn expect_count(&self, least: usize, most: usize) -> Result<(), LoadError> {
         if (least..=most).contains(&self.count()) {
             return Ok(());
@@ -89,13 +89,13 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         self.instruction.operands.get(index).ok_or_else(|| self.error("an operand is missing"))
     }
 
-    /// A register to write.
+    /// Returns a register to write.
     pub(crate) fn dest(&mut self, index: usize, ty: Type) -> Result<Reg, LoadError> {
         let operand = self.operand(index)?;
         self.written(operand, ty.bits(), Width::Exact).map(|(row, _)| row)
     }
 
-    /// A register to write that may be wider than the type, and its bits.
+    /// Returns a register to write that may be wider than the type, and its width in bits.
     pub(crate) fn wide_dest(&mut self, operand: &Operand<'s>, bits: u32) -> Result<(Reg, u32), LoadError> {
         self.written(operand, bits, Width::Wider)
     }
@@ -139,7 +139,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         if bits == 1 { Ok(row) } else { Err(self.error(format!("`{name}` is no predicate"))) }
     }
 
-    /// A predicate to read, which may be negated.
+    /// Returns a predicate to read, which may be negated.
     pub(crate) fn guard(&mut self, index: usize) -> Result<Guard, LoadError> {
         match self.operand(index)? {
             Operand::Name(name) => Ok(Guard { reg: self.predicate(name)?, negated: false }),
@@ -158,18 +158,18 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         }
     }
 
-    /// A value to read.
+    /// Returns a value to read.
     pub(crate) fn source(&mut self, index: usize, ty: Type) -> Result<Reg, LoadError> {
         let operand = self.operand(index)?;
         self.value(operand, ty, Width::Exact)
     }
 
-    /// A value whose register may be wider than the type.
+    /// Returns a value to read, whose register may be wider than the type.
     pub(crate) fn wide_source(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Reg, LoadError> {
         self.value(operand, ty, Width::Wider)
     }
 
-    /// As [`source`](Self::source), for operands that are no direct ones.
+    /// Returns a value like [`source`](Self::source), for an operand inside another one.
     pub(crate) fn inner(&mut self, operand: &Operand<'s>, ty: Type) -> Result<Reg, LoadError> {
         self.value(operand, ty, Width::Exact)
     }
@@ -179,7 +179,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let bfloat = matches!(ty, Type::Float(FloatType::Bf16) | Type::FloatPair(FloatType::Bf16));
         match operand {
-            // A constant of the language. Source: PTX ISA, "Predefined Constants".
+            // A constant that PTX defines. Source: PTX ISA, "Predefined Constants".
             Operand::Name("WARP_SZ") => Ok(self.builder.bits(32)),
             Operand::Name(name) => self.named(name, 0, bits, width),
             Operand::Offset(name, offset) => self.named(name, *offset, bits, width),
@@ -228,7 +228,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(value)
     }
 
-    /// `[base + offset]`.
+    /// Returns the address `[base + offset]`.
     pub(crate) fn address(&mut self, index: usize) -> Result<Address, LoadError> {
         let operand = self.operand(index)?;
         self.address_of(operand)
@@ -271,7 +271,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(Address { base, offset: *offset })
     }
 
-    /// The label that an operand names.
+    /// Returns the label that an operand names.
     pub(crate) fn label(&mut self, index: usize) -> Result<Label, LoadError> {
         let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
         let Some(Binding::Label(label)) = self.builder.find(name, self.instruction.line)? else {
@@ -280,7 +280,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(label)
     }
 
-    /// An integer that has to be written as such.
+    /// Returns an integer that must be a literal.
     pub(crate) fn immediate(&self, index: usize) -> Result<u64, LoadError> {
         let Operand::Integer(value) = self.operand(index)? else {
             return Err(self.error("a number is wanted here"));
@@ -288,7 +288,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(*value)
     }
 
-    /// The parts of a vector, which has to have so many: `what` says of what.
+    /// Returns the elements of a vector operand, which must have `count` of them. `what` names them
+    /// in an error.
     pub(crate) fn parts(
         &self,
         operand: &'b Operand<'s>,
@@ -300,8 +301,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         parts.ok_or_else(|| self.error(format!("{count} {what} in braces are wanted")))
     }
 
-    /// How a name reads as the base of an address in `.param`: in local memory, for parameters of
-    /// functions.
+    /// Returns whether the base of a `.param` address names local memory, as parameters of
+    /// functions do.
     pub(crate) fn is_local(&mut self, operand: &Operand<'s>) -> Result<bool, LoadError> {
         let Operand::Address { base, .. } = operand else { return Ok(false) };
         let Operand::Name(name) = base.as_ref() else { return Ok(false) };

@@ -11,7 +11,7 @@ use crate::parse::LoadError;
 const WORD: Type = Type::Bits(32);
 const WIDE: Type = Type::Bits(64);
 
-/// Of 16 rows and 8 columns, with a dense A.
+/// Decodes `mma.sync` with 8 columns and a dense A. It has 16 rows, or also 8 for f64.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("sync") || !d.take("aligned") {
         return Err(d.error("`.sync.aligned` is wanted, and a dense A"));
@@ -54,18 +54,18 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Warp(WarpOp { mask, what: Collective::Product(Box::new(code)) }))
 }
 
-/// Rows and K of the shape.
+/// Takes the shape, and returns its rows and K.
 fn shape(d: &mut Decoder<'_, '_, '_>) -> Option<[u32; 2]> {
     let (rows, k) = d.take_first()?.strip_prefix('m')?.split_once(&format!("n{WARP_COLUMNS}k"))?;
     Some([rows.parse().ok()?, k.parse().ok()?])
 }
 
-/// Of f64.
+/// Decodes `mma.sync` in f64.
 fn doubles(d: &mut Decoder<'_, '_, '_>, form: DoubleForm) -> Result<Op, LoadError> {
     if !DoubleForm::ALL.contains(&form) {
         return Err(d.error("of f64, m8n8k4, m16n8k4, m16n8k8 or m16n8k16 is wanted"));
     }
-    // Rounding to nearest even is all that there is.
+    // The only rounding mode is to nearest even.
     d.take("rn");
     if !(0..4).all(|_| d.take("f64")) {
         return Err(d.error("the types of D, A, B and C are all f64"));
@@ -83,7 +83,7 @@ fn doubles(d: &mut Decoder<'_, '_, '_>, form: DoubleForm) -> Result<Op, LoadErro
     Ok(Op::Warp(WarpOp { mask, what: Collective::DoubleProduct(Box::new(code)) }))
 }
 
-/// The types: `f32.f16.f16.f32`.
+/// Takes the types, such as `f32.f16.f16.f32`.
 fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
     let sum = |name: &str| Accumulated::ALL.into_iter().find(|ty| ty.name() == name);
     let element = |name: &str| Element::ALL.into_iter().find(|ty| ty.name() == name);

@@ -6,7 +6,7 @@ use crate::isa::{Integer, Op, RemoteCode, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use tma_model::{ReduceFamily, ReduceOp, Scalar};
 
-/// Where both go, and how they complete.
+/// Takes the state space of the destination, and checks the completion mechanism.
 fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     let space = if d.take("shared::cluster") { Space::SharedCluster } else { Space::Generic };
     if d.take("mbarrier::complete_tx::bytes") {
@@ -16,6 +16,7 @@ fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     }
 }
 
+/// Decodes
 /// `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2,.v4}.type [a], b, [mbar]`.
 pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.take("weak");
@@ -49,8 +50,8 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Tma(TmaOp::Remote(Box::new(code))))
 }
 
-/// `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b,
-/// [mbar]`.
+/// Decodes `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type`
+/// `[a], b, [mbar]`.
 pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("relaxed") || !d.take("cluster") {
         return Err(d.error("`.relaxed.cluster` is wanted"));
@@ -58,7 +59,7 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let space = take_target(d)?;
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
-    // As ptxas has it, a signed sum of 64 bits is taken here, unlike in `cp.reduce.async.bulk`.
+    // Like ptxas, this accepts a signed 64-bit sum, unlike `cp.reduce.async.bulk`.
     let signed_64 = |element| element == Scalar::I64 && with == ReduceOp::Add;
     let is_taken = |&element: &Scalar| with.takes_remote(element) || signed_64(element);
     let Some(element) = element_of(with, ty).filter(is_taken) else {
@@ -74,8 +75,8 @@ pub(super) fn take_reduction(d: &mut Decoder<'_, '_, '_>) -> Option<ReduceOp> {
     d.take_of(&ReduceOp::ALL.map(|op| (op.name(), op)))
 }
 
-/// The element that a reduction's type stands for, whether or not the operation takes it: bits are
-/// those of unsigned integers.
+/// Returns the element type for a reduction's type, whether or not the operation supports it. Bit
+/// types map to unsigned integers.
 pub(super) fn element_of(with: ReduceOp, ty: Type) -> Option<Scalar> {
     let is_bitwise = with.family() == ReduceFamily::Bits;
     match ty {

@@ -21,7 +21,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Copy { to: d.address(0)?, from: d.address(1)? }))))
 }
 
-/// What follows `fence.proxy.tensormap::generic`.
+/// Decodes the rest of `fence.proxy.tensormap::generic`.
 pub(super) fn fence(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let (release, acquire) = (d.take("release"), d.take("acquire"));
     if release == acquire || !take_scope(d) {
@@ -40,7 +40,7 @@ fn take_scope(d: &mut Decoder<'_, '_, '_>) -> bool {
     ["cta", "cluster", "gpu", "sys"].into_iter().any(|scope| d.take(scope))
 }
 
-/// The size of a map, which is the only one there is.
+/// Checks the size of a map, which has only one valid value.
 fn size(d: &Decoder<'_, '_, '_>, index: usize) -> Result<(), LoadError> {
     match d.immediate(index)? {
         size if size == DESCRIPTOR_BYTES as u64 => Ok(()),
@@ -102,7 +102,7 @@ fn replace(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Tma(TmaOp::Map(Box::new(MapCode::Replace { space, address, field, value }))))
 }
 
-/// The dimension that a field is of, below `end`.
+/// Returns the dimension of a field, which must be below `end`.
 fn ordinal(d: &Decoder<'_, '_, '_>, end: usize) -> Result<usize, LoadError> {
     match usize::try_from(d.immediate(1)?) {
         Ok(ordinal) if ordinal < end => Ok(ordinal),
@@ -110,7 +110,8 @@ fn ordinal(d: &Decoder<'_, '_, '_>, end: usize) -> Result<usize, LoadError> {
     }
 }
 
-/// A field with `count` values that are known, and written as numbers.
+/// Returns a field whose value must be a literal below `count`, since only those values are
+/// supported.
 fn listed(d: &Decoder<'_, '_, '_>, count: usize, field: Field) -> Result<Field, LoadError> {
     if d.immediate(1)? < count as u64 {
         return Ok(field);

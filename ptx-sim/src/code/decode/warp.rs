@@ -1,4 +1,4 @@
-//! What the lanes of a warp and the threads of a block do together.
+//! Operations across the lanes of a warp and the threads of a block.
 
 use super::access::take_order;
 use super::operands::Decoder;
@@ -31,7 +31,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// A register, optionally with a predicate after a bar.
+/// Returns a register, and the predicate after `|` if there is one.
 fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Reg, Reg), LoadError> {
     let Operand::Pair(value, valid) = d.operand(0)? else { return Ok((d.dest(0, ty)?, Reg::SINK)) };
     let row = if *value == "_" { Reg::SINK } else { d.register(value)?.0 };
@@ -144,7 +144,7 @@ fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
 }
 
-/// `bar{.cta}` and `barrier{.cta}`.
+/// Decodes `bar{.cta}` and `barrier{.cta}`.
 fn block_barrier(d: &mut Decoder<'_, '_, '_>, bar: bool) -> Result<Op, LoadError> {
     d.take("cta");
     let aligned = d.take("aligned") || bar;

@@ -10,7 +10,7 @@ use crate::parse::syntax::Operand;
 const WORD: Type = Type::Bits(32);
 const DESCRIPTOR: Type = Type::Bits(64);
 
-/// `wgmma.fence`, `.commit_group`, `.wait_group`, `.mma_async`.
+/// Decodes `wgmma.fence`, `.commit_group`, `.wait_group` and `.mma_async`.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let what = d.take_first();
     let sparse = what == Some("mma_async") && d.take("sp");
@@ -36,7 +36,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Warpgroup(op))
 }
 
-/// `setmaxnreg`.
+/// Decodes `setmaxnreg`.
 pub(super) fn registers(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let grows = d.take_of(&[("inc", true), ("dec", false)]);
     let (Some(grows), true) = (grows, d.take("sync") && d.take("aligned") && d.take("u32")) else {
@@ -50,7 +50,7 @@ pub(super) fn registers(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     Ok(Op::Warpgroup(WarpgroupOp::Registers { count: count as u32, grows }))
 }
 
-/// Operands, one after the other.
+/// A counter for operands taken one after the other.
 struct Cursor {
     next: usize,
 }
@@ -102,7 +102,7 @@ fn multiply(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<MultiplyCode, L
     Ok(MultiplyCode { form, d: accumulators, left, right, accumulates, negates, majors, saturates, metadata })
 }
 
-/// Shape and types: `m64n128k16.f32.bf16.bf16`.
+/// Takes the shape and types, such as `m64n128k16.f32.bf16.bf16`.
 fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
     let shape = d.take_first().unwrap_or_default();
     let numbers = || {
@@ -135,7 +135,7 @@ fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
     Ok(form)
 }
 
-/// The metadata of a sparse A, and its selector.
+/// Takes the metadata of a sparse A, and its selector.
 fn metadata(d: &mut Decoder<'_, '_, '_>, at: &mut Cursor, form: Form) -> Result<MetadataCode, LoadError> {
     let register = d.source(at.take(), WORD)?;
     let selector = d.immediate(at.take())?;

@@ -1,11 +1,11 @@
-//! Registers of 128 bits, which take two rows: the lower half first.
+//! Registers of 128 bits, each of which takes two consecutive registers, the lower half first.
 
 use super::operands::Decoder;
 use crate::isa::{Access, AccessOrder, Address, Alu, Memory, MemoryOp, Op, Reg, Type, WideAtomic};
 use crate::parse::LoadError;
 use crate::parse::syntax::Operand;
 
-/// `mov.b128`: from register to register, or to and from two or four parts.
+/// Decodes `mov.b128`: between registers, or to and from two or four parts.
 pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
     d.take("b128");
     d.expect_count(2, 2)?;
@@ -44,13 +44,13 @@ pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
     }
 }
 
-/// A register of 128 bits to read; there are no constants of as many.
+/// Returns a 128-bit register to read. There are no 128-bit constants.
 pub(super) fn source(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<Reg, LoadError> {
     let row = d.source(index, Type::B128)?;
     if row.as_constant().is_none() { Ok(row) } else { Err(d.error("a register of 128 bits is wanted")) }
 }
 
-/// Two registers of 64 bits or four of 32.
+/// Returns two 64-bit registers or four 32-bit ones.
 fn parts_of<'s>(
     d: &mut Decoder<'_, '_, 's>,
     parts: &[Operand<'s>],
@@ -66,20 +66,20 @@ fn parts_of<'s>(
     parts.iter().map(part).collect()
 }
 
-/// The parts of each half of a register, with its row.
+/// Pairs the parts of each half of a register with that half.
 fn halves(rows: &[Reg], register: Reg) -> [(Vec<Reg>, Reg); 2] {
     let (lower, upper) = rows.split_at(rows.len() / 2);
     [(lower.to_vec(), register), (upper.to_vec(), register.upper())]
 }
 
-/// A load or store, as of two elements of 64 bits.
+/// Returns a 128-bit load or store, as an access to two 64-bit elements.
 pub(super) fn access(memory: Memory, order: AccessOrder, address: Address, row: Reg) -> Access {
     let mut registers = [Reg::SINK; 8];
     (registers[0], registers[1]) = (row, row.upper());
     Access { memory, order, bytes: 8, count: 2, address, registers, extend: None, is_scalar: true }
 }
 
-/// `atom.exch.b128` and `atom.cas.b128`.
+/// Decodes `atom.exch.b128` and `atom.cas.b128`.
 pub(super) fn atomic(
     d: &mut Decoder<'_, '_, '_>,
     name: &str,

@@ -1,9 +1,9 @@
-//! Bits moved about: fields, bytes, funnels, tables.
+//! Bit manipulation: fields, bytes, funnel shifts, truth tables.
 
 use super::{BinaryFn, Lanes, TernaryFn, UnaryFn, one, three, two};
 use crate::isa::{Integer, Permutation};
 
-/// `and`, `or`, `xor`: of any width.
+/// `and`, `or`, `xor`, for any width.
 pub(super) const AND: BinaryFn = two!(a, b => a & b);
 pub(super) const OR: BinaryFn = two!(a, b => a | b);
 pub(super) const XOR: BinaryFn = two!(a, b => a ^ b);
@@ -18,8 +18,8 @@ pub(super) const SELECT_BY_SINGLE: TernaryFn = three!(a, b, c => {
     if f32::from_bits(c as u32) >= 0.0 { a } else { b }
 });
 
-/// `bfe`: a field of `c` bits from bit `b` on. Beyond the top it is filled with the sign, or with
-/// zeros.
+/// `bfe`: a field of `c` bits that starts at bit `b`. Beyond the top it is filled with the sign or
+/// with zeros.
 pub(super) fn extract(ty: Integer) -> TernaryFn {
     match (ty.bits, ty.signed) {
         (32, false) => three!(a, b, c => field(a, b, c, 32, false)),
@@ -40,7 +40,8 @@ fn field(value: u64, from: u64, count: u64, bits: u32, signed: bool) -> u64 {
     }
     let unused = 64 - count.min(64);
     let cut = if signed {
-        // The sign is the field's own last bit, or the value's where the field goes beyond it.
+        // The sign is the last bit of the field, or that of the value if the field extends beyond
+        // it.
         ((shifted << unused) as i64 >> unused) as u64
     } else {
         shifted << unused >> unused
@@ -48,7 +49,7 @@ fn field(value: u64, from: u64, count: u64, bits: u32, signed: bool) -> u64 {
     cut & all
 }
 
-/// `bfi`: the low `count` bits of `a` put into `b` from bit `from` on.
+/// `bfi`: inserts the low `count` bits of `a` into `b` at bit `from`.
 pub(super) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
     let (from, count) = (from as u32 & 0xff, count as u32 & 0xff);
     let all = u64::MAX >> (64 - bits);
@@ -57,7 +58,7 @@ pub(super) fn insert(a: u64, b: u64, from: u64, count: u64, bits: u32) -> u64 {
     b & !mask | a.checked_shl(from).unwrap_or(0) & mask
 }
 
-/// `shf`: 32 bits out of the 64 of `b:a`.
+/// `shf`: 32 of the 64 bits of `b:a`.
 pub(super) fn funnel(left: bool, wrap: bool) -> TernaryFn {
     match (left, wrap) {
         (true, true) => three!(a, b, c => ((b << 32 | a) << (c & 31)) >> 32),
@@ -70,7 +71,7 @@ pub(super) fn funnel(left: bool, wrap: bool) -> TernaryFn {
     }
 }
 
-/// `lop3`: any function of three bits, by its table.
+/// `lop3`: any function of three bits, by its truth table.
 #[inline]
 pub(super) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
     let mut result = 0;
@@ -83,7 +84,7 @@ pub(super) fn table(a: u64, b: u64, c: u64, table: u8) -> u64 {
     result & 0xffff_ffff
 }
 
-/// The lane function of `prmt`.
+/// Returns the lane function of `prmt`.
 pub(super) fn permute(mode: Permutation) -> TernaryFn {
     match mode {
         Permutation::Generic => three!(a, b, c => {
@@ -114,7 +115,7 @@ fn gather(bytes: u64, pick: impl Fn(u64) -> u64) -> u64 {
     (0..4).map(|index| (bytes >> (8 * pick(index)) & 0xff) << (8 * index)).sum()
 }
 
-/// `fns`: the place of the `offset`-th set bit, counted from bit `base` on: upwards if positive,
+/// `fns`: the index of the `offset`-th set bit, counted from bit `base`, upwards if positive and
 /// downwards if negative.
 pub(super) const FIND_NTH: TernaryFn = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
 
@@ -128,7 +129,7 @@ fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
     u64::from(found.unwrap_or(u32::MAX))
 }
 
-/// `bmsk`: `b` ones from bit `a` on.
+/// `bmsk`: `b` ones that start at bit `a`.
 pub(super) fn mask(wrap: bool) -> BinaryFn {
     if wrap {
         two!(a, b => insert(u64::MAX, 0, a & 31, b & 31, 32))
@@ -137,7 +138,8 @@ pub(super) fn mask(wrap: bool) -> BinaryFn {
     }
 }
 
-/// `dp2a`: the products of two halves of `a` and the low or high two bytes of `b`, added to `c`.
+/// `dp2a`: the dot product of the two halves of `a` with the low or high two bytes of `b`, plus
+/// `c`.
 pub(super) fn dot_2(high: bool, [signed_a, signed_b]: [bool; 2]) -> TernaryFn {
     match (high, signed_a, signed_b) {
         (false, false, false) => three!(a, b, c => halves_dot(a, b, c, false, false)),
@@ -160,13 +162,13 @@ fn halves_dot(a: u64, b: u64, c: u64, signed_a: bool, signed_b: bool) -> u64 {
     u64::from((c as u32).wrapping_add((product(0) + product(1)) as u32))
 }
 
-/// The byte of a register that is the `index`th from below.
+/// Returns the byte `index` of a register, counted from the lowest.
 fn byte(value: u64, index: u32, signed: bool) -> i64 {
     let byte = (value >> (8 * index)) as u8;
     if signed { i64::from(byte as i8) } else { i64::from(byte) }
 }
 
-/// `vabsdiff4`: the differences of four bytes; with `.add`, their sum and `c`.
+/// `vabsdiff4`: the absolute differences of four bytes. With `.add`, their sum plus `c`.
 pub(super) fn differences_4(signed: bool, summed: bool) -> TernaryFn {
     match (signed, summed) {
         (false, false) => three!(a, b, _c => in_places(differences(a, b, false))),
@@ -176,17 +178,17 @@ pub(super) fn differences_4(signed: bool, summed: bool) -> TernaryFn {
     }
 }
 
-/// Bytes from the lowest on.
+/// Packs bytes, lowest first.
 fn in_places(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.zip(0..).map(|(byte, index): (u64, u32)| (byte & 0xff) << (8 * index)).sum()
 }
 
-/// How far the bytes of two registers are apart.
+/// Returns the absolute differences of the bytes of two registers.
 fn differences(a: u64, b: u64, signed: bool) -> impl Iterator<Item = u64> {
     (0..4).map(move |index| byte(a, index, signed).abs_diff(byte(b, index, signed)))
 }
 
-/// `dp4a`: the products of four bytes, added to `c`.
+/// `dp4a`: the dot product of four bytes, plus `c`.
 pub(super) fn dot_4([signed_a, signed_b]: [bool; 2]) -> TernaryFn {
     match (signed_a, signed_b) {
         (false, false) => three!(a, b, c => dot(a, b, c, false, false)),

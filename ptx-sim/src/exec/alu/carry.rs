@@ -16,7 +16,7 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Carry, acti
     }
 }
 
-/// The result and the new carry flag.
+/// Returns the result and the new carry flag.
 fn with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, u64) {
     let ty = Integer { bits: carry.bits, signed: false };
     let all = u128::from(u64::MAX >> (64 - carry.bits));
@@ -24,9 +24,9 @@ fn with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, u64) {
     let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
     let sum = match carry.op {
         CarryOp::Add => a + b + flag,
-        // The PTX ISA calls it a borrow, but does not say what `addc` after `sub.cc` sees. nvcc's
-        // division of 128-bit integers asks just that, and takes a carry for the absence of a
-        // borrow: as if the complement were added.
+        // The PTX ISA calls the flag a borrow, but does not say what `addc` after `sub.cc` sees.
+        // nvcc's division of 128-bit integers depends on this, and takes a carry to mean no borrow,
+        // as if the complement were added.
         CarryOp::Sub => a + (!b & all) + if carry.reads { flag } else { 1 },
         CarryOp::MadLow => ((a * b) & all) + c + flag,
         CarryOp::MadHigh => {

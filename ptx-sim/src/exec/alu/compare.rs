@@ -6,7 +6,7 @@ use super::super::{Context, lanes_of};
 use super::Lanes;
 use crate::isa::{Combine, Combined, Compare, ComparePair, Compared, Comparison, Integer, Reg, Truth};
 
-/// The lanes in which the predicate holds that the result is combined with.
+/// The predicate that the result is combined with, as the lanes in which it holds.
 struct Other {
     by: Combine,
     holds: u32,
@@ -17,7 +17,7 @@ impl Other {
         combined.map(|Combined { by, with }| Other { by, holds: warp.holds(context, with) })
     }
 
-    /// The result with the predicate of a lane.
+    /// Combines the result with the predicate of a lane.
     fn combine(other: Option<&Other>, result: bool, lane: u32) -> bool {
         let Some(Other { by, holds }) = other else { return result };
         let with = holds >> lane & 1 != 0;
@@ -29,7 +29,7 @@ impl Other {
     }
 }
 
-/// Of one number.
+/// Compares one number in each lane.
 pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Compare, active: u32) {
     let Compare { compared, comparison, of, combined, truth, d, opposite } = *code;
     let other = Other::of(context, warp, combined);
@@ -62,9 +62,9 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Compare, ac
     }
 }
 
-/// The lanes in which a comparison of integers holds.
+/// Returns the lanes in which a comparison of integers holds.
 fn integer_results(ty: Integer, comparison: Comparison, a: &Lanes, b: &Lanes) -> u32 {
-    // Turning the sign bit makes the order of signed numbers that of unsigned ones.
+    // Flipping the sign bit turns the order of signed numbers into that of unsigned ones.
     let unused = 64 - ty.bits;
     let flip = u64::from(ty.signed) << 63;
     let mut mask = 0;
@@ -75,7 +75,7 @@ fn integer_results(ty: Integer, comparison: Comparison, a: &Lanes, b: &Lanes) ->
     mask
 }
 
-/// Of a pair of halves.
+/// Compares a pair of halves in each lane.
 pub(super) fn execute_pair(context: &Context<'_>, warp: &mut Warp, code: &ComparePair, active: u32) {
     let ComparePair { ty, flush, comparison, of: [a, b], combined, truth, d: [d, second] } = *code;
     let other = Other::of(context, warp, combined);

@@ -5,7 +5,7 @@ use crate::isa::float::format::{E4M3, E5M2, F16, F32, Format, Round, TF32};
 use crate::isa::float::{FloatType, Mode, convert};
 use crate::isa::{Conversion, Integer, Numeric, PairConversion};
 
-/// Of one number.
+/// Converts one number.
 pub(super) fn one(conversion: &Conversion, value: u64) -> u64 {
     let Conversion { from, to, round, integral, mode, finite, width } = *conversion;
     match (from, to) {
@@ -50,18 +50,18 @@ fn format_of(numeric: Numeric) -> Format {
     }
 }
 
-/// A result of a narrow type in a wider register is extended as its type says.
+/// Extends the result of a narrow type to a wider register, as its type says.
 fn in_register(value: u64, ty: Integer, width: u32) -> u64 {
     (ty.read(value) as u64) << (64 - width) >> (64 - width)
 }
 
-/// Of two numbers that share a register.
+/// Converts two numbers that share a register.
 pub(super) fn pair(conversion: PairConversion, a: u64, b: u64) -> u64 {
     let relu = |bits: u64, format: Format, on: bool| {
         let mode = Mode { relu: on, ..Default::default() };
         float::finish(format, mode, bits)
     };
-    // The first operand is the upper half of the result.
+    // The first operand becomes the upper half of the result.
     match conversion {
         PairConversion::ToHalves { to, round, relu: on, finite } => {
             let to = to.format();

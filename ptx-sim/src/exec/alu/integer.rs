@@ -3,7 +3,7 @@
 use super::{BinaryFn, Lanes, TernaryFn, UnaryFn, one, three, two};
 use crate::isa::{BinaryOp, Integer, PackedOp, TernaryOp, UnaryOp};
 
-/// A Rust integer as a register's bits.
+/// A Rust integer type, stored in a register.
 trait Word: Copy {
     fn of(bits: u64) -> Self;
     fn bits(self) -> u64;
@@ -27,7 +27,7 @@ macro_rules! words {
 }
 words!(i8 u8, i16 u16, i32 u32, i64 u64);
 
-/// No register is as wide: only the low half counts.
+/// No register is this wide: only the low half is used.
 impl Word for u128 {
     fn of(bits: u64) -> Self {
         u128::from(bits)
@@ -46,7 +46,8 @@ impl Word for i128 {
     }
 }
 
-/// Evaluates `$body` with `$word` as the Rust type of an integer type.
+/// Evaluates `$body` with `$word` as the Rust type of an integer type, and `$wide` as the type of
+/// twice the width.
 macro_rules! typed {
     ($ty:expr, $word:ident, $wide:ident => $body:expr) => {
         match ($ty.bits, $ty.signed) {
@@ -94,7 +95,7 @@ macro_rules! typed {
     };
 }
 
-/// The lane function of `op`.
+/// Returns the lane function of `op`.
 pub(super) fn binary(op: BinaryOp, ty: Integer) -> BinaryFn {
     typed!(ty, T, W => match op {
         BinaryOp::Add => two!(a, b => T::of(a).wrapping_add(T::of(b)).bits()),
@@ -112,7 +113,7 @@ pub(super) fn binary(op: BinaryOp, ty: Integer) -> BinaryFn {
         BinaryOp::Mul24High => two!(a, b => {
             ((product_24(a, b, T::MIN != 0) >> 16) as T).bits()
         }),
-        // What a division by zero gives is not specified; the hardware gives all ones.
+        // The result of a division by zero is unspecified. The hardware returns all ones.
         BinaryOp::Div => two!(a, b => {
             if T::of(b) == 0 { (0 as T).wrapping_sub(1).bits() } else { T::of(a).wrapping_div(T::of(b)).bits() }
         }),
@@ -135,7 +136,7 @@ fn product_24(a: u64, b: u64, signed: bool) -> i64 {
     (number.read(a) * number.read(b)) as i64
 }
 
-/// The lane function of `op`.
+/// Returns the lane function of `op`.
 pub(super) fn ternary(op: TernaryOp, ty: Integer) -> TernaryFn {
     typed!(ty, T, W => match op {
         TernaryOp::MadLow => three!(a, b, c => T::of(a).wrapping_mul(T::of(b)).wrapping_add(T::of(c)).bits()),
@@ -161,7 +162,7 @@ pub(super) fn ternary(op: TernaryOp, ty: Integer) -> TernaryFn {
     })
 }
 
-/// The lane function of `op`.
+/// Returns the lane function of `op`.
 pub(super) fn unary(op: UnaryOp, ty: Integer) -> UnaryFn {
     typed!(ty, T, _W => match op {
         UnaryOp::Abs => one!(a => {
@@ -191,7 +192,7 @@ fn highest_bit(bits: u64, width: u32, signed: bool) -> Option<u32> {
     searched.checked_ilog2()
 }
 
-/// `shl` and `shr`: an amount beyond the width shifts everything out.
+/// `shl` and `shr`: an amount beyond the width shifts out all bits.
 pub(super) fn shift(left: bool, ty: Integer) -> BinaryFn {
     typed!(ty, T, _W => if left {
         two!(a, b => T::of(a).checked_shl(b as u32).unwrap_or(0).bits())
@@ -200,7 +201,7 @@ pub(super) fn shift(left: bool, ty: Integer) -> BinaryFn {
     })
 }
 
-/// BinaryFn 16-bit integers in one register.
+/// Returns the lane function of an operation on two 16-bit integers in one register.
 pub(super) fn packed(op: PackedOp) -> BinaryFn {
     macro_rules! halves {
         ($word:ident, $a:ident, $b:ident => $result:expr) => {

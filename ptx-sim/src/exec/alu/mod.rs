@@ -1,7 +1,7 @@
 //! Integer, bit and floating-point operations on the lanes of a warp.
 //!
-//! A plain operation is a function over all 32 lanes, in a loop that the compiler turns into vector
-//! code. Lanes hold a value's bits and zeros above them.
+//! A simple operation is a function over all 32 lanes, in a loop that the compiler vectorises.
+//! Lanes hold the bits of a value, with zeros above them.
 
 mod bits;
 mod carry;
@@ -13,7 +13,7 @@ use super::warp::Warp;
 use super::{Context, float, lanes_of};
 use crate::isa::{Alu, Binary, Reg, Ternary, Unary};
 
-/// One register of all lanes.
+/// A register in all lanes.
 pub(crate) type Lanes = [u64; 32];
 /// `d = f(a)` in the lanes of the mask.
 type UnaryFn = fn(&mut Lanes, &Lanes, u32);
@@ -22,7 +22,7 @@ type BinaryFn = fn(&mut Lanes, &Lanes, &Lanes, u32);
 /// `d = f(a, b, c)` in the lanes of the mask.
 type TernaryFn = fn(&mut Lanes, &Lanes, &Lanes, &Lanes, u32);
 
-/// The lane function of an expression of one operand.
+/// Makes the lane function of an expression with one operand.
 macro_rules! one {
     ($a:ident => $result:expr) => {
         |d: &mut Lanes, a: &Lanes, mask: u32| {
@@ -35,7 +35,7 @@ macro_rules! one {
     };
 }
 
-/// The lane function of an expression of two operands.
+/// Makes the lane function of an expression with two operands.
 macro_rules! two {
     ($a:ident, $b:ident => $result:expr) => {
         |d: &mut Lanes, a: &Lanes, b: &Lanes, mask: u32| {
@@ -48,7 +48,7 @@ macro_rules! two {
     };
 }
 
-/// The lane function of an expression of three operands.
+/// Makes the lane function of an expression with three operands.
 macro_rules! three {
     ($a:ident, $b:ident, $c:ident => $result:expr) => {
         |d: &mut Lanes, a: &Lanes, b: &Lanes, c: &Lanes, mask: u32| {
@@ -63,7 +63,7 @@ macro_rules! three {
 
 use {one, three, two};
 
-/// Runs an operation in the lanes of the mask.
+/// Executes an operation in the lanes of the mask.
 pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: u32) {
     match op {
         Alu::Unary { op, d, a } => {
@@ -71,7 +71,7 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
             unary(*op)(&mut warp.registers[d.index()], &a, active);
         }
         Alu::Binary { op, d, of } => {
-            // Not by `map`, which copies the whole array once more, and twice.
+            // `map` would copy the whole array two more times.
             let [a, b] = of;
             let (a, b) = (*context.lanes(&warp.registers, *a), *context.lanes(&warp.registers, *b));
             binary(*op)(&mut warp.registers[d.index()], &a, &b, active);
@@ -117,7 +117,7 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
                 }
             }
         }
-        // The instructions that the warp has run.
+        // The clock counts the instructions that the warp has run.
         Alu::Clock { wide, d } => {
             let all = warp.warp_instructions;
             let now = if *wide { all } else { all & 0xffff_ffff };
@@ -127,7 +127,7 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
     }
 }
 
-/// Puts what `f` makes of each lane's operands into `d`.
+/// Sets `d` to the result of `f` on the operands of each lane.
 #[inline]
 pub(super) fn each<const N: usize>(
     context: &Context<'_>,

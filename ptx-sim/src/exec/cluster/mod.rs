@@ -1,4 +1,4 @@
-//! The run of one cluster: which warp goes next, until all have ended or none can go on.
+//! The execution of one cluster: schedules its warps until all have exited or none can go on.
 
 use super::observe::Count;
 use super::step::Turn;
@@ -15,7 +15,7 @@ use crate::trace::Trace;
 #[cfg(test)]
 mod tests;
 
-/// The results of a cluster's run.
+/// The results of a cluster's execution.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) findings: Findings,
@@ -24,34 +24,36 @@ pub(crate) struct Outcome {
     pub(crate) thread_instructions: u64,
     pub(crate) warp_instructions: u64,
     pub(crate) counters: Counters,
-    /// Of each instruction of the program, if the launch counts.
+    /// The counts of each instruction of the program, if the launch counts.
     pub(crate) counts: Vec<Count>,
     pub(crate) trace: Trace,
     pub(crate) footprint: Footprint,
-    /// Whether the cluster could not go on to its end.
+    /// Whether the cluster was stopped before its end.
     pub(crate) stopped: bool,
 }
 
-/// Another sequence of the seed's numbers than the machine's.
+/// Separates the order of warps from the machine's sequence of the seed.
 const ORDER_OF_WARPS: u64 = 0x2545_f491_4f6c_dd1d;
-/// The most instructions that a warp runs before another may.
+/// The most instructions that a warp runs before another one may.
 const LONGEST_TURN: u64 = 256;
-/// What an instruction of a warp counts of the limit, whichever of its threads take part: so much
-/// it costs, and a thread that runs alone is stopped as soon as a warp is.
+/// The cost of a warp's instruction towards the limit, however many of its threads take part.
+/// Simulating it costs the same, and a thread that runs alone is stopped as soon as a warp would
+/// be.
 const LANES: u64 = 32;
-/// Turns after which those that wait try again, though others can go on.
+/// The number of turns after which waiting warps try again, although others can go on.
 const TURNS_TO_WAKE: u32 = 16;
 
-/// Whether a cluster has more to do.
+/// The state of a cluster after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turned {
     More,
     Ended,
-    /// All threads wait, some in loops: only another cluster can change what those read.
+    /// All threads wait, some of them in polling loops. Only another cluster can change what those
+    /// read.
     Polls,
 }
 
-/// A cluster on its way.
+/// A cluster during its execution.
 pub(crate) struct Cluster<'c> {
     context: &'c Context<'c>,
     machine: Machine,
@@ -60,22 +62,22 @@ pub(crate) struct Cluster<'c> {
     ready: Vec<usize>,
     /// Warps in which all lanes wait.
     waiting: Vec<usize>,
-    /// Turns since all that wait were last woken.
+    /// Turns since waiting warps were last woken.
     since_wake: u32,
-    /// Whether anything went on since then.
+    /// Whether any lane has made progress since then.
     moved: bool,
-    /// Whether then all of them have tried, and not only those whose wait might have ended.
+    /// Whether all waiting lanes have tried since then, not only those whose wait might have ended.
     all_tried: bool,
-    /// What may matter to lanes that wait in loops, counted.
+    /// A count of changes that may matter to lanes in polling loops.
     changes: u64,
-    /// How many of them are other clusters'.
+    /// The number of those changes that other clusters made.
     told: u64,
-    /// Instructions that are left of the limit, as it counts them.
+    /// Instructions that remain of the limit.
     left: u64,
     limit: u64,
     random: Random,
     printed: Printed,
-    /// Of each instruction of the program, if the launch counts.
+    /// The counts of each instruction of the program, if the launch counts.
     counts: Vec<Count>,
 }
 
@@ -120,7 +122,7 @@ impl<'c> Cluster<'c> {
         }
     }
 
-    /// Lets one warp go on a little, which the seed picks.
+    /// Runs a turn of one warp, which the seed picks.
     pub(crate) fn turn(&mut self) -> Result<Turned, Stop> {
         if self.ready.is_empty() && self.waiting.is_empty() {
             return Ok(Turned::Ended);
@@ -132,7 +134,7 @@ impl<'c> Cluster<'c> {
         if self.ready.is_empty() {
             return Ok(Turned::Polls);
         }
-        // What lands after a warp has tried may be what it waits for.
+        // A piece that lands after a warp has tried may be what the warp waits for.
         let landed = self.machine.advance();
         self.landed(landed);
         let place = self.random.below(self.ready.len() as u64) as usize;
@@ -172,8 +174,9 @@ impl<'c> Cluster<'c> {
         Ok(Turned::More)
     }
 
-    /// Lets those that wait try again, if that may be of use. When all have, and none has got
-    /// anywhere, they wait for ever, or in loops: then none is ready after this.
+    /// Lets waiting lanes try again, if that may help. If all have tried and none has made
+    /// progress, they wait for ever or in polling loops. In the latter case no warp is ready after
+    /// this call.
     fn wake(&mut self) -> Result<(), Stop> {
         self.since_wake = 0;
         loop {
@@ -186,7 +189,7 @@ impl<'c> Cluster<'c> {
                 }
                 all = !landed;
             }
-            // Whoever is ready tries before there is none, and so do those that are woken.
+            // Warps that are ready or woken try before the next call that finds none ready.
             (self.all_tried, self.moved) = (all, false);
             let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
             self.ready.extend(self.waiting.extract_if(.., |index| {
@@ -206,27 +209,27 @@ impl<'c> Cluster<'c> {
         self.changes += u64::from(any);
     }
 
-    /// Whether lanes wait in loops.
+    /// Returns whether lanes wait in polling loops.
     fn polls(&self) -> bool {
         self.warps.iter().flat_map(|warp| warp.splits.iter()).any(|split| split.spins_since.is_some())
     }
 
-    /// How often it has changed something itself.
+    /// Returns the number of changes that the cluster itself has made.
     pub(crate) fn changes(&self) -> u64 {
         self.changes - self.told
     }
 
-    /// Another cluster may have changed what lanes wait for in loops.
+    /// Notes that another cluster may have changed what lanes poll.
     pub(crate) fn tell(&mut self) {
         (self.changes, self.told, self.moved) = (self.changes + 1, self.told + 1, true);
     }
 
-    /// Nothing will change any more: records who waits for what.
+    /// Records a deadlock: nothing will change any more. The finding lists all waiting threads.
     pub(crate) fn deadlock(&mut self) -> Stop {
         self.machine.deadlocked(&all_waiting(&self.warps))
     }
 
-    /// What it has given, whether it ended or was stopped.
+    /// Returns the results, whether the cluster ended or was stopped.
     pub(crate) fn outcome(mut self, end: Result<(), Stop>) -> Outcome {
         if end.is_ok() && self.warps.iter().any(|warp| warp.live != 0) {
             self.machine.report(Finding::internal("a cluster is at its end, and threads of it are not"));

@@ -1,4 +1,4 @@
-//! What cannot happen, brought about by hand: it is said, and never a clean end.
+//! Internal errors, provoked by hand: they must be reported, and never pass for a clean end.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::module::Module;
 const PTX: &str =
     ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n  bar.sync 0;\n  ret;\n}\n";
 
-/// The findings of a cluster of 32 threads that ends as `run` says.
+/// Returns the findings of a cluster of 32 threads that `run` brings to its end.
 fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Finding> {
     let module = Module::load(PTX).expect("it loads");
     let kernel = module.kernel("k").expect("it has the kernel");
@@ -53,7 +53,7 @@ fn to_its_end(cluster: &mut Cluster<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// That there is one finding, of an internal error that says so.
+/// Expects a single finding, an internal error with this message.
 #[track_caller]
 fn expect_internal(findings: &[Finding], wanted: &str) {
     let [finding] = findings else { panic!("{findings:#?}") };

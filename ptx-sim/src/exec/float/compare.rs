@@ -1,11 +1,11 @@
-//! The order of floating-point numbers.
+//! The ordering of floating-point numbers.
 
 use std::cmp::Ordering;
 
 use crate::isa::float::FloatType;
 use crate::isa::float::format::{Format, Value};
 
-/// The order of two numbers; none if one is NaN.
+/// Compares two numbers. Returns `None` if either is a NaN.
 pub(crate) fn order(ty: FloatType, flush: bool, a: u64, b: u64) -> Option<Ordering> {
     match ty {
         FloatType::F64 => f64::from_bits(a).partial_cmp(&f64::from_bits(b)),

@@ -1,8 +1,8 @@
 //! Floating-point arithmetic on register bits.
 //!
-//! Singles and doubles rounded to nearest are the host's own; every other format and rounding mode
-//! is computed exactly and rounded once. An operation that gives a NaN gives the one of
-//! [`Format::nan`]; only doubles keep those of their operands.
+//! Singles and doubles rounded to nearest use the host's arithmetic. Every other format and
+//! rounding mode is computed exactly and rounded once. An operation that results in a NaN returns
+//! [`Format::nan`]; only doubles keep the NaNs of their operands.
 
 pub(crate) mod compare;
 mod soft;
@@ -13,7 +13,7 @@ mod tests;
 use crate::isa::float::format::{F32, F64, Format, Round, Value};
 use crate::isa::float::{Exact, FloatOp, FloatType, Mode, Test};
 
-/// Applies `op`; the operands hold the format's bits and nothing above them.
+/// Applies `op`. The operands hold the bits of the format, with zeros above them.
 #[inline]
 pub(crate) fn apply(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
     if let FloatOp::Exact(op) = op
@@ -28,7 +28,7 @@ pub(crate) fn apply(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) 
     general(op, ty, mode, operands)
 }
 
-/// Two halves in one register.
+/// Applies `op` to two halves in one register.
 pub(crate) fn apply_packed(op: FloatOp, ty: FloatType, mode: Mode, operands: [u64; 3]) -> u64 {
     let low = apply(op, ty, mode, operands.map(|operand| operand & 0xffff));
     let high = apply(op, ty, mode, operands.map(|operand| operand >> 16 & 0xffff));
@@ -41,8 +41,8 @@ fn single(op: Exact, operands: [u64; 3]) -> u64 {
         Exact::Add => a + b,
         Exact::Sub => a - b,
         Exact::Mul => a * b,
-        // The product of two singles is exact as a double, but the sum is rounded twice; so not
-        // through doubles.
+        // Computing through doubles would round the sum twice, although the product of two singles
+        // is exact there.
         Exact::Fma => a.mul_add(b, c),
         Exact::Div => a / b,
         Exact::Sqrt => a.sqrt(),
@@ -62,7 +62,7 @@ fn double(op: Exact, operands: [u64; 3]) -> u64 {
         Exact::Sqrt => a.sqrt(),
         Exact::Rcp => 1.0 / a,
     };
-    // Hosts do not agree on which NaN comes out.
+    // Hosts do not agree on the resulting NaN.
     if result.is_nan() { nan_of(F64, nan_order(op, operands)) } else { result.to_bits() }
 }
 
@@ -103,13 +103,13 @@ fn exact(op: Exact, format: Format, mode: Mode, operands: [u64; 3]) -> Value {
     }
 }
 
-/// The bits of 1.
+/// Returns the bits of 1.
 fn one(format: Format) -> u64 {
     let bias = (1_u64 << (format.exponent - 1)) - 1;
     bias << format.fraction << format.below
 }
 
-/// `.sat` and `.relu`.
+/// Applies `.sat` and `.relu`.
 pub(crate) fn finish(format: Format, mode: Mode, bits: u64) -> u64 {
     if !mode.saturate && !mode.relu {
         return bits;
@@ -129,15 +129,15 @@ fn is_nan(format: Format, bits: u64) -> bool {
     format.unpack(bits, false) == Value::Nan
 }
 
-/// The NaN that comes of these operands: the first of theirs that is kept. No document says which
-/// of several NaNs doubles keep: seen on an H200 with driver 580, where they lose nothing but that
-/// they signal.
+/// Returns the NaN that results from these operands: the first operand NaN that is kept. Which of
+/// several NaNs doubles keep is not documented. On an H200 with driver 580 the order is this one,
+/// and a kept NaN only becomes quiet.
 fn nan_of(format: Format, operands: [u64; 3]) -> u64 {
     let kept = operands.into_iter().find(|bits| format == F64 && is_nan(format, *bits));
     kept.map_or(format.nan, |bits| bits | 1 << (F64.fraction - 1))
 }
 
-/// The operands in the order in which their NaNs are kept.
+/// Returns the operands in the order of precedence of their NaNs.
 fn nan_order(op: Exact, [a, b, c]: [u64; 3]) -> [u64; 3] {
     match op {
         Exact::Fma => [b, c, a],
@@ -161,7 +161,7 @@ fn least_or_greatest(greatest: bool, format: Format, mode: Mode, operands: [u64;
         (true, false) | (false, true) if mode.nan => return format.nan,
         (true, false) => b,
         (false, true) => a,
-        // In two's complement order, in which -0 is below +0.
+        // The order of two's complement, in which -0 is below +0.
         (false, false) => {
             let a_first = rank(format, a) < rank(format, b);
             if a_first != greatest { a } else { b }
@@ -170,7 +170,7 @@ fn least_or_greatest(greatest: bool, format: Format, mode: Mode, operands: [u64;
     if mode.xor_sign { chosen | sign } else { chosen }
 }
 
-/// An integer that orders the numbers of a format.
+/// Returns an integer that orders the numbers of a format.
 fn rank(format: Format, bits: u64) -> i64 {
     let magnitude = (bits & !format.sign_bit()) as i64;
     if bits & format.sign_bit() == 0 { magnitude } else { -magnitude - 1 }

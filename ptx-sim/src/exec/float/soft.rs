@@ -1,9 +1,9 @@
-//! Arithmetic on exact values, rounded once: for the formats and rounding modes that the host
-//! lacks.
+//! Arithmetic on exact values, for the formats and rounding modes that the host lacks. The result
+//! is rounded once.
 
 use crate::isa::float::format::{Finite, Value, jam};
 
-/// The sum.
+/// Returns the sum.
 pub(crate) fn add(a: Value, b: Value, down: bool) -> Value {
     match (a, b) {
         (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
@@ -16,7 +16,7 @@ pub(crate) fn add(a: Value, b: Value, down: bool) -> Value {
     }
 }
 
-/// `down` says that the sign of an exact zero is negative, as rounding down wants it.
+/// Adds finite values. `down` makes the sign of an exact zero negative, as rounding down requires.
 fn add_finite(a: Finite, b: Finite, down: bool) -> Finite {
     if a.mantissa == 0 && b.mantissa == 0 {
         let negative = if a.negative == b.negative { a.negative } else { down };
@@ -46,8 +46,8 @@ fn add_finite(a: Finite, b: Finite, down: bool) -> Finite {
     }
 }
 
-/// The same value with the mantissa's top bit at 125: room for a carry, and as many bits below as
-/// there can be.
+/// Shifts the top bit of the mantissa to bit 125 without changing the value. This leaves room for a
+/// carry, and as many bits below as possible.
 fn left_aligned(value: Finite) -> Finite {
     let by = value.mantissa.leading_zeros() as i32 - 2;
     if by < 0 {
@@ -60,7 +60,7 @@ fn left_aligned(value: Finite) -> Finite {
     Finite { mantissa: value.mantissa << by, exponent: value.exponent - by, ..value }
 }
 
-/// The product. Mantissas of up to 64 bits are exact.
+/// Returns the product. Mantissas of up to 64 bits are exact.
 pub(crate) fn multiply(a: Value, b: Value) -> Value {
     match (a, b) {
         (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
@@ -80,7 +80,7 @@ pub(crate) fn multiply(a: Value, b: Value) -> Value {
     }
 }
 
-/// The quotient, with 64 bits or more and a remainder's trace.
+/// Returns the quotient, with at least 64 bits and a sticky bit for the remainder.
 pub(crate) fn divide(a: Value, b: Value) -> Value {
     let negative = is_negative(a) != is_negative(b);
     match (a, b) {
@@ -92,7 +92,7 @@ pub(crate) fn divide(a: Value, b: Value) -> Value {
             (_, 0) => Value::Infinite { negative },
             (0, _) => Value::Finite(Finite { negative, mantissa: 0, exponent: 0 }),
             (dividend, divisor) => {
-                // One bit stays free for the remainder's trace.
+                // One bit stays free for the sticky bit.
                 let by = dividend.leading_zeros() - 1;
                 let dividend = dividend << by;
                 let quotient = (dividend / divisor) << 1 | u128::from(dividend % divisor != 0);
@@ -106,7 +106,7 @@ pub(crate) fn divide(a: Value, b: Value) -> Value {
     }
 }
 
-/// The square root, with 60 bits or more and a remainder's trace.
+/// Returns the square root, with at least 60 bits and a sticky bit for the remainder.
 pub(crate) fn square_root(a: Value) -> Value {
     match a {
         Value::Finite(Finite { mantissa: 0, .. }) => a,
@@ -116,7 +116,7 @@ pub(crate) fn square_root(a: Value) -> Value {
         Value::Infinite { negative: false } => a,
         Value::Finite(Finite { mantissa, exponent, .. }) => {
             let room = mantissa.leading_zeros() as i32;
-            // The exponent has to be even for its half to be one.
+            // The exponent must be even, since it is halved.
             let by = room - i32::from((exponent - room).rem_euclid(2) == 1);
             let (mantissa, exponent) =
                 if by >= 0 { (mantissa << by, exponent - by) } else { (jam(mantissa, 1), exponent + 1) };
@@ -138,7 +138,7 @@ pub(crate) fn is_negative(value: Value) -> bool {
     }
 }
 
-/// The value with its sign turned.
+/// Returns the value with its sign flipped.
 pub(crate) fn negate(value: Value) -> Value {
     match value {
         Value::Nan => Value::Nan,

@@ -1,4 +1,4 @@
-//! The exact arithmetic against the host's, and roundings against each other.
+//! Compares the exact arithmetic with the host's, and rounding modes with each other.
 
 use super::{apply, general};
 use crate::isa::Integer;
@@ -6,7 +6,7 @@ use crate::isa::float::convert;
 use crate::isa::float::format::{BF16, E4M3, E5M2, F16, F32, F64, Format, Round, TF32, Value};
 use crate::isa::float::{Exact, FloatOp, FloatType, Mode, Test};
 
-/// A generator of numbers (splitmix64).
+/// A pseudorandom generator (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -17,7 +17,8 @@ impl Numbers {
         mixed ^ mixed >> 31
     }
 
-    /// Bits of a format, special values and near exponents more often than chance would have them.
+    /// Returns the bits of a number, with special values and similar exponents more often than at
+    /// random.
     fn bits(&mut self, format: Format) -> u64 {
         let width = 1 + format.exponent + format.fraction;
         let random = self.next();
@@ -90,10 +91,10 @@ fn directed_roundings_enclose_the_result() {
             }
             let place = |bits| super::rank(format, bits);
             assert!(place(down) <= place(nearest) && place(nearest) <= place(up), "{}", context());
-            // Neighbours, or the two zeros, which are neighbours too.
+            // The two results are neighbours, and the two zeros count as neighbours too.
             assert!(place(up) - place(down) <= 1, "{}", context());
             if up == 0 && down == format.sign_bit() {
-                // An exact zero has the sign of the rounding's direction.
+                // The sign of an exact zero depends on the rounding direction.
                 assert_eq!(zero, 0, "{}", context());
                 continue;
             }
@@ -105,7 +106,7 @@ fn directed_roundings_enclose_the_result() {
 
 #[test]
 fn halves_through_doubles() {
-    // A product or a sum of two halves is exact as a double, which then is rounded once.
+    // A product or a sum of two halves is exact as a double, which is then rounded once.
     let mut numbers = Numbers(3);
     let to_double = |bits| f64::from_bits(convert::between(bits, F16, F64, Round::Nearest, false));
     for _ in 0..100_000 {

@@ -1,11 +1,11 @@
-//! `cvt`: between floating-point formats, and between them and integers.
+//! `cvt` between floating-point formats, and between them and integers.
 
 use super::super::Integer;
 use super::format::{F32, F64, Finite, Format, Round, TF32, Value, round_to_unit};
 
-/// From one format to another.
+/// Converts from one format to another.
 pub(crate) fn between(bits: u64, from: Format, to: Format, round: Round, flush: bool) -> u64 {
-    // These two are the most frequent, and the host's own keep what a NaN carries.
+    // This conversion is the most frequent. The host's keeps the payload of a NaN, as the GPU does.
     if !flush && from == F32 && to == F64 {
         return f64::from(f32::from_bits(bits as u32)).to_bits();
     }
@@ -18,19 +18,20 @@ pub(crate) fn between(bits: u64, from: Format, to: Format, round: Round, flush: 
     }
 }
 
-/// The NaN of a single that keeps what it can of a double's. No document says so, nor that
-/// `cvt.rna.tf32` only cuts NaNs off: seen on an H200 with driver 580.
+/// Returns the NaN of a single that keeps as much as possible of a double's payload. This, like the
+/// truncation of NaNs by `cvt.rna.tf32`, is documented nowhere; both were observed on an H200 with
+/// driver 580.
 fn single_nan(double: u64) -> u64 {
     let (sign, fraction) = (double >> 63, double & ((1 << F64.fraction) - 1));
     sign << 31 | 0x7fc0_0000 | fraction >> (F64.fraction - F32.fraction)
 }
 
-/// As [`between`], with `.satfinite`.
+/// Converts like [`between`], with `.satfinite`.
 pub(crate) fn between_finite(bits: u64, from: Format, to: Format, round: Round) -> u64 {
     to.pack_finite_only(from.unpack(bits, false), round, false)
 }
 
-/// To an integral number of the same format or another (`.rni`, `.rzi`, `.rmi`, `.rpi`).
+/// Rounds to an integral number in the same format or another (`.rni`, `.rzi`, `.rmi`, `.rpi`).
 pub(crate) fn to_integral(bits: u64, from: Format, to: Format, round: Round, flush: bool) -> u64 {
     let value = match from.unpack(bits, flush) {
         Value::Finite(finite) if finite.exponent < 0 => Value::Finite(Finite {
@@ -43,14 +44,14 @@ pub(crate) fn to_integral(bits: u64, from: Format, to: Format, round: Round, flu
     to.pack(value, Round::Nearest, flush)
 }
 
-/// An integer in a floating-point format.
+/// Converts an integer to a floating-point format.
 pub(crate) fn from_integer(value: i128, to: Format, round: Round) -> u64 {
     let finite = Finite { negative: value < 0, mantissa: value.unsigned_abs(), exponent: 0 };
     to.pack(Value::Finite(finite), round, false)
 }
 
-/// A floating-point number as an integer: what is out of range becomes the nearest that is in it, a
-/// NaN what the PTX ISA's section on `cvt` says.
+/// Converts a floating-point number to an integer. A value out of range becomes the nearest that is
+/// in range, and a NaN what the PTX ISA's section on `cvt` says.
 pub(crate) fn to_integer(bits: u64, from: Format, to: Integer, round: Round, flush: bool) -> u64 {
     let value = match from.unpack(bits, flush) {
         Value::Nan if from == F64 || to.bits == 64 => return 1 << (to.bits - 1),
@@ -58,8 +59,8 @@ pub(crate) fn to_integer(bits: u64, from: Format, to: Integer, round: Round, flu
         Value::Infinite { negative: true } => to.least(),
         Value::Infinite { negative: false } => to.greatest(),
         Value::Finite(Finite { negative, mantissa, exponent }) => {
-            // A significand has at most 53 bits: from here on the number is out of every integer's
-            // range.
+            // A significand has at most 53 bits, so from this exponent on the number is out of
+            // every integer's range.
             let magnitude = if exponent > 64 && mantissa != 0 {
                 i128::MAX
             } else if exponent >= 0 {

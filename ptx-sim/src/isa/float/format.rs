@@ -1,4 +1,4 @@
-//! Floating-point formats, and the way between their bits and exact values.
+//! Floating-point formats, and the conversion between their bits and exact values.
 
 /// A binary floating-point format of up to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub(crate) struct Format {
     pub(crate) fraction: u32,
     /// Bits of the exponent.
     pub(crate) exponent: u32,
-    /// Whether the top exponent holds infinities and NaNs. `e4m3` has one NaN a sign and no
-    /// infinity.
+    /// Whether the top exponent encodes infinities and NaNs. `e4m3` has one NaN for each sign and
+    /// no infinity.
     pub(crate) infinities: bool,
     /// Zero bits below the fraction: TF32 is a single whose last 13 bits are zero.
     pub(crate) below: u32,
-    /// The NaN that an operation gives.
+    /// The NaN that operations return.
     pub(crate) nan: u64,
 }
 
@@ -23,7 +23,7 @@ pub(crate) const BF16: Format = Format { fraction: 7, exponent: 8, infinities: t
 /// IEEE single.
 pub(crate) const F32: Format =
     Format { fraction: 23, exponent: 8, infinities: true, below: 0, nan: 0x7fff_ffff };
-/// IEEE double. An invalid operation gives the negative quiet NaN, as x86 does.
+/// IEEE double. An invalid operation returns the negative quiet NaN, as on x86.
 pub(crate) const F64: Format =
     Format { fraction: 52, exponent: 11, infinities: true, below: 0, nan: 0xfff8_0000_0000_0000 };
 /// TF32, in the bits of a single.
@@ -34,7 +34,7 @@ pub(crate) const E4M3: Format = Format { fraction: 3, exponent: 4, infinities: f
 /// 8 bits, 5 of exponent.
 pub(crate) const E5M2: Format = Format { fraction: 2, exponent: 5, infinities: true, below: 0, nan: 0x7f };
 
-/// How a result that the format lacks is replaced.
+/// The rounding of a result that the format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Round {
     /// `.rn`: to the nearest, ties to even.
@@ -50,7 +50,7 @@ pub(crate) enum Round {
     Up,
 }
 
-/// A value without rounding.
+/// An exact value, before rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Nan,
@@ -58,8 +58,7 @@ pub(crate) enum Value {
     Finite(Finite),
 }
 
-/// `± mantissa · 2^exponent`. A mantissa's last bit may stand for "and something less", see
-/// [`jam`].
+/// `± mantissa · 2^exponent`. The last bit of a mantissa may be sticky, see [`jam`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finite {
     pub(crate) negative: bool,
@@ -67,8 +66,8 @@ pub(crate) struct Finite {
     pub(crate) exponent: i32,
 }
 
-/// Shifts right; if a bit falls off, the last bit that is left is set, so that rounding still sees
-/// a remainder.
+/// Shifts right with a sticky last bit: it is set if any bit that fell off was set, so that
+/// rounding still sees a remainder.
 pub(crate) fn jam(mantissa: u128, by: u32) -> u128 {
     match by {
         0 => mantissa,
@@ -78,7 +77,7 @@ pub(crate) fn jam(mantissa: u128, by: u32) -> u128 {
 }
 
 impl Format {
-    /// Bits of the whole, without the zeros below.
+    /// Returns the width of the format, without the zero bits below the fraction.
     fn bits(self) -> u32 {
         1 + self.exponent + self.fraction
     }
@@ -95,7 +94,7 @@ impl Format {
         (1 << self.exponent) - 1
     }
 
-    /// The largest finite value's bits, positive.
+    /// Returns the bits of the largest finite value.
     fn largest(self) -> u64 {
         let last = if self.infinities {
             (self.top_exponent() << self.fraction) - 1
@@ -109,7 +108,7 @@ impl Format {
         if self.infinities { self.top_exponent() << self.fraction << self.below } else { self.nan }
     }
 
-    /// Bits to value; subnormals become zero if `flush`.
+    /// Converts bits to a value. Subnormals become zero if `flush` is set.
     pub(crate) fn unpack(self, bits: u64, flush: bool) -> Value {
         let negative = bits & self.sign_bit() != 0;
         let bits = bits >> self.below;
@@ -127,7 +126,8 @@ impl Format {
         Value::Finite(Finite { negative, mantissa: u128::from(mantissa), exponent })
     }
 
-    /// Value to bits. `flush` makes a zero of a result that is subnormal before rounding.
+    /// Converts a value to bits. With `flush`, a result that is subnormal before rounding becomes
+    /// zero.
     pub(crate) fn pack(self, value: Value, round: Round, flush: bool) -> u64 {
         match value {
             Value::Nan => self.nan,
@@ -136,8 +136,8 @@ impl Format {
         }
     }
 
-    /// As [`pack`](Self::pack), but what is too large becomes the largest finite value
-    /// (`.satfinite`).
+    /// Converts like [`pack`](Self::pack), but a value that is too large becomes the largest finite
+    /// one (`.satfinite`).
     pub(crate) fn pack_finite_only(self, value: Value, round: Round, flush: bool) -> u64 {
         match value {
             Value::Nan => self.nan,
@@ -165,7 +165,7 @@ impl Format {
         if flush && normal < lowest {
             return self.signed(negative, 0);
         }
-        // The unit of the last place; subnormals share the lowest.
+        // The exponent of the unit in the last place; subnormals share the lowest.
         let unit = normal.max(lowest);
         let rounded = round_to_unit(mantissa, exponent, unit, negative, round);
         let carried = rounded >> (self.fraction + 1) != 0;
@@ -191,13 +191,13 @@ impl Format {
     }
 }
 
-/// `mantissa · 2^exponent` in units of `2^unit`, rounded to an integer.
+/// Returns `mantissa · 2^exponent` in units of `2^unit`, rounded to an integer.
 pub(crate) fn round_to_unit(mantissa: u128, exponent: i32, unit: i32, negative: bool, round: Round) -> u64 {
     if exponent >= unit {
         return (mantissa << (exponent - unit).clamp(0, 127)) as u64;
     }
     let by = (unit - exponent) as u32;
-    // Two bits more than the result: the half and the rest.
+    // Two bits more than the result: the half and the sticky rest.
     let with_rest = if by >= 2 { jam(mantissa, by - 2) } else { mantissa << 1 };
     let whole = (with_rest >> 2) as u64;
     let rest = (with_rest & 3) as u64;

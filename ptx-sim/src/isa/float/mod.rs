@@ -31,17 +31,17 @@ pub(crate) struct Mode {
     pub(crate) round: Round,
     /// `.ftz`: subnormal operands and results are zero.
     pub(crate) flush: bool,
-    /// `.sat`: the result is clamped to 0..1, a NaN becomes 0.
+    /// `.sat`: the result is clamped to 0..1, and a NaN becomes 0.
     pub(crate) saturate: bool,
     /// `.relu`: a negative result becomes 0.
     pub(crate) relu: bool,
-    /// `.NaN` of `min` and `max`: a NaN operand gives a NaN.
+    /// `.NaN` of `min` and `max`: a NaN operand makes the result a NaN.
     pub(crate) nan: bool,
     /// `.xorsign.abs` of `min` and `max`.
     pub(crate) xor_sign: bool,
 }
 
-/// What an arithmetic instruction computes from up to three operands.
+/// A floating-point operation on up to three operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatOp {
     Exact(Exact),
@@ -56,7 +56,7 @@ pub(crate) enum FloatOp {
     Test(Test),
 }
 
-/// What is computed exactly and rounded once.
+/// An operation that is computed exactly and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exact {
     Add,
@@ -68,10 +68,11 @@ pub(crate) enum Exact {
     Rcp,
 }
 
-/// What is computed within a bound of error.
+/// An operation whose error is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approximate {
-    /// `div.approx`: zero where the divisor is above 2^126.
+    /// `div.approx`, which returns a zero if the divisor's magnitude is above 2^126 (a NaN if the
+    /// dividend is infinite).
     Div,
     Rsqrt,
     Ex2,
@@ -81,7 +82,7 @@ pub(crate) enum Approximate {
     Tanh,
 }
 
-/// What is given as the high half of a double.
+/// An operation on the high half of a double.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HighHalf {
     /// `rcp.approx.ftz.f64`.
@@ -90,7 +91,7 @@ pub(crate) enum HighHalf {
     Rsqrt,
 }
 
-/// The property that `testp` asks for.
+/// The property that `testp` tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Finite,
@@ -101,7 +102,7 @@ pub(crate) enum Test {
     Subnormal,
 }
 
-/// The bits of a floating-point immediate in an instruction's type.
+/// Converts a floating-point immediate to the instruction's type, and returns its bits.
 pub(crate) fn float_bits(double: u64, bits: u32, bfloat: bool) -> u64 {
     let format = match (bits, bfloat) {
         (16, true) => BF16,

@@ -4,7 +4,7 @@ use crate::isa::float::format::Round;
 use crate::isa::float::{FloatOp, FloatType, Mode};
 use crate::isa::{BinaryOp, Comparison, Guard, Integer, PackedOp, Permutation, Reg, TernaryOp, UnaryOp};
 
-/// Computes registers of a lane from its registers.
+/// Computes registers of a lane from other registers of it.
 #[derive(Clone, Debug)]
 pub(crate) enum Alu {
     Unary {
@@ -22,7 +22,7 @@ pub(crate) enum Alu {
         d: Reg,
         of: [Reg; 3],
     },
-    /// `lop3`, by its table.
+    /// `lop3`, with its truth table.
     Lop3 {
         table: u8,
         d: Reg,
@@ -48,13 +48,13 @@ pub(crate) enum Alu {
         d: Reg,
         of: [Reg; 2],
     },
-    /// `mov` of a vector into a register: each part has `bits` bits, and the first is the lowest.
+    /// `mov` of a vector into a register. Each part has `bits` bits, and the first is the lowest.
     Pack {
         bits: u32,
         d: Reg,
         parts: Vec<Reg>,
     },
-    /// The opposite.
+    /// `mov` of a register into a vector: the inverse of `Pack`.
     Unpack {
         bits: u32,
         parts: Vec<Reg>,
@@ -78,7 +78,7 @@ impl Alu {
     }
 }
 
-/// What is computed from one operand.
+/// An operation on one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unary {
     /// `mov`.
@@ -86,7 +86,7 @@ pub(crate) enum Unary {
     Integer(UnaryOp, Integer),
 }
 
-/// What is computed from two operands.
+/// An operation on two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     And,
@@ -101,18 +101,18 @@ pub(crate) enum Binary {
         wrap: bool,
     },
     Integer(BinaryOp, Integer),
-    /// Two integers of 16 bits in a register.
+    /// Two 16-bit integers in each register.
     Packed(PackedOp),
 }
 
-/// What is computed from three operands.
+/// An operation on three operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ternary {
     /// `selp`.
     Select,
-    /// `slct` by a signed integer.
+    /// `slct`, selecting by a signed integer.
     SelectBySign,
-    /// `slct` by a single: `-0` counts as not negative, a NaN as negative.
+    /// `slct`, selecting by a single: `-0` counts as not negative, a NaN as negative.
     SelectBySingle,
     /// `bfe`.
     Extract(Integer),
@@ -125,7 +125,7 @@ pub(crate) enum Ternary {
     Permute(Permutation),
     /// `fns`.
     FindNth,
-    /// `dp2a`, with the low or high half of `b`, and whether `a` and `b` are signed.
+    /// `dp2a`: whether it takes the high half of `b`, and whether `a` and `b` are signed.
     Dot2 {
         high: bool,
         signed: [bool; 2],
@@ -134,7 +134,7 @@ pub(crate) enum Ternary {
     Dot4 {
         signed: [bool; 2],
     },
-    /// `vabsdiff4`; `summed` with `.add`.
+    /// `vabsdiff4`; `summed` if it has `.add`.
     Differences4 {
         signed: bool,
         summed: bool,
@@ -142,13 +142,13 @@ pub(crate) enum Ternary {
     Integer(TernaryOp, Integer),
 }
 
-/// Arithmetic of floating-point numbers.
+/// Floating-point arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FloatCode {
     pub(crate) op: FloatOp,
     pub(crate) ty: FloatType,
     pub(crate) mode: Mode,
-    /// Whether a register holds two of them.
+    /// Whether a register holds two numbers.
     pub(crate) pair: bool,
     pub(crate) d: Reg,
     pub(crate) of: [Reg; 3],
@@ -166,7 +166,7 @@ pub(crate) struct Carry {
     pub(crate) of: [Reg; 3],
 }
 
-/// What is added, with a carry.
+/// The operation that reads or writes the carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CarryOp {
     Add,
@@ -175,7 +175,7 @@ pub(crate) enum CarryOp {
     MadHigh,
 }
 
-/// How the operands of a comparison are read.
+/// The type as which a comparison reads its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
     Integer(Integer),
@@ -191,7 +191,7 @@ pub(crate) struct Compare {
     pub(crate) combined: Option<Combined>,
     pub(crate) truth: Truth,
     pub(crate) d: Reg,
-    /// The predicate that gets the opposite.
+    /// The predicate that receives the negated result.
     pub(crate) opposite: Reg,
 }
 
@@ -222,16 +222,16 @@ pub(crate) enum Combine {
     Xor,
 }
 
-/// The result for true.
+/// The representation of a true result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     /// `setp`: a predicate.
     Predicate,
-    /// These bits.
+    /// `set`: these bits.
     Bits(u64),
 }
 
-/// An operand's type for `cvt`.
+/// An operand type of `cvt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
     Integer(Integer),
@@ -245,7 +245,7 @@ pub(crate) struct Conversion {
     pub(crate) from: Numeric,
     pub(crate) to: Numeric,
     pub(crate) round: Round,
-    /// `.rni` and its like: to an integral value.
+    /// `.rni` and the like: whether the result is rounded to an integral value.
     pub(crate) integral: bool,
     pub(crate) mode: Mode,
     pub(crate) finite: bool,
@@ -258,10 +258,10 @@ pub(crate) struct Conversion {
 pub(crate) enum PairConversion {
     /// Two singles to two halves.
     ToHalves { to: FloatType, round: Round, relu: bool, finite: bool },
-    /// Two singles to two numbers of 8 bits.
+    /// Two singles to two 8-bit floats.
     ToEights { e4m3: bool, relu: bool },
-    /// Two halves in a register to two of 8 bits.
+    /// Two halves in a register to two 8-bit floats.
     HalvesToEights { e4m3: bool, relu: bool },
-    /// Two of 8 bits to two halves.
+    /// Two 8-bit floats to two halves.
     EightsToHalves { e4m3: bool, relu: bool },
 }

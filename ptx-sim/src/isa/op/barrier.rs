@@ -2,7 +2,7 @@
 
 use crate::isa::{Address, Guard, Order, Reg, Semantics, Space};
 
-/// What threads meet at.
+/// An operation on a barrier of the block or the cluster.
 #[derive(Clone, Debug)]
 pub(crate) enum BarrierOp {
     /// `bar` and `barrier`.
@@ -13,18 +13,18 @@ pub(crate) enum BarrierOp {
     ClusterWait(Order),
 }
 
-/// How threads take part in a barrier of the block.
+/// An arrival at a barrier of the block, or a wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockBarrier {
     pub(crate) id: Reg,
     pub(crate) threads: Option<Reg>,
     pub(crate) arrive_only: bool,
     pub(crate) aligned: bool,
-    /// That of `.red`.
+    /// The reduction of `.red`.
     pub(crate) reduction: Option<BarrierReduction>,
 }
 
-/// The vote of `barrier.red`.
+/// A vote among the threads that arrive (`barrier.red`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BarrierReduction {
     pub(crate) vote: BlockVote,
@@ -32,7 +32,7 @@ pub(crate) struct BarrierReduction {
     pub(crate) d: Reg,
 }
 
-/// The reduction of `barrier.red`.
+/// The operator of `barrier.red`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockVote {
     Count,
@@ -40,10 +40,10 @@ pub(crate) enum BlockVote {
     Any,
 }
 
-/// `mbarrier`.
+/// The operations of `mbarrier`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MbarrierOp {
-    /// What is done to the mbarrier at an address.
+    /// An operation on the mbarrier at an address.
     At { space: Space, address: Address, action: MbarrierAction },
     /// `mbarrier.pending_count`, of a state.
     PendingCount { d: Reg, state: Reg },

@@ -1,8 +1,8 @@
-//! What decides where a lane goes on.
+//! Operations that decide where a lane continues.
 
 use crate::isa::{Pc, Reg};
 
-/// An assertion of which a comment tells.
+/// An assertion that a compiler's comment describes.
 #[derive(Clone, Debug)]
 pub(crate) struct Assertion {
     /// File, line and column.
@@ -10,7 +10,7 @@ pub(crate) struct Assertion {
     pub(crate) message: String,
 }
 
-/// Branches, calls and ends, and the functions of CUDA's device runtime.
+/// Branches, calls and exits, and the functions of CUDA's device runtime.
 #[derive(Clone, Debug)]
 pub(crate) enum ControlOp {
     Branch(Pc),
@@ -19,27 +19,27 @@ pub(crate) enum ControlOp {
         index: Reg,
         targets: Vec<Pc>,
     },
-    /// To the function's start, with the register that takes the return address.
+    /// A jump to the start of a function. The register `link` receives the return address.
     Call {
         start: Pc,
         link: Reg,
     },
-    /// Back to the address in this register.
+    /// A jump back to the address in this register.
     Return(Reg),
     Exit,
-    /// With the assertion that has failed, if it is of one.
+    /// `trap`, with the assertion that has failed if it belongs to one.
     Trap(Option<Box<Assertion>>),
-    /// What has no effect here.
+    /// An instruction without an effect in the simulator.
     Nothing,
-    /// `nanosleep`: the warp's turn ends.
+    /// `nanosleep`: lets the scheduler pick another warp.
     Yield,
-    /// `vprintf`: where in local memory its arguments lie, and where its result goes.
+    /// `vprintf`: the offsets in local memory of its arguments, and of its result.
     Printf {
         format: u32,
         args: u32,
         result: Option<u32>,
     },
-    /// `__assertfail`: where in local memory its arguments lie.
+    /// `__assertfail`: the offsets in local memory of its arguments.
     AssertFail {
         message: u32,
         file: u32,
@@ -63,7 +63,7 @@ impl ControlOp {
         }
     }
 
-    /// The targets of a branch, which are labels until linking knows where those are.
+    /// Returns the branch targets, which are labels until linking resolves them.
     pub(crate) fn targets_mut(&mut self) -> &mut [Pc] {
         match self {
             Self::Branch(target) => std::slice::from_mut(target),

@@ -1,17 +1,17 @@
-//! Asynchronous copies, before their operands are read.
+//! Asynchronous copies, with operands as registers.
 
 use tma_model::ReduceOp;
 
 use crate::isa::{Address, Guard, Reg, Space};
 use crate::tensor_map::{DataType, Field};
 
-/// `cp.async` without `.bulk`, and what its completion is waited for with.
+/// `cp.async` without `.bulk`, and the operations that track its completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CopyAsyncOp {
     Copy(CopyCode),
     /// `cp.async.commit_group`.
     Commit,
-    /// `cp.async.wait_group`, and without a number `wait_all`.
+    /// `cp.async.wait_group`; without a number, `wait_all`.
     Wait(Option<u32>),
     /// `cp.async.mbarrier.arrive`.
     Arrive {
@@ -21,7 +21,7 @@ pub(crate) enum CopyAsyncOp {
     },
 }
 
-/// Tensor and bulk copies, what moves tensor maps, and bulk groups.
+/// Tensor and bulk copies, operations on tensor maps, and bulk groups.
 #[derive(Clone, Debug)]
 pub(crate) enum TmaOp {
     Tensor(Box<TensorCode>),
@@ -38,7 +38,7 @@ pub(crate) enum TmaOp {
     },
 }
 
-/// A tensor copy, before its operands are read.
+/// A tensor copy, with operands as registers.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorCode {
     pub(crate) map: Address,
@@ -48,7 +48,7 @@ pub(crate) struct TensorCode {
     pub(crate) action: TensorCodeAction,
 }
 
-/// What a tensor copy does, before its operands are read.
+/// The kind of tensor copy, with operands as registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TensorCodeAction {
     Load { space: Space, tile: Address, barrier: Address, multicast: Option<Reg> },
@@ -57,7 +57,7 @@ pub(crate) enum TensorCodeAction {
     Prefetch,
 }
 
-/// What is done with a tensor map itself.
+/// An operation on a tensor map itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapCode {
     /// `tensormap.replace`.
@@ -68,7 +68,7 @@ pub(crate) enum MapCode {
     Acquire { address: Address },
 }
 
-/// A bulk copy, before its operands are read.
+/// A bulk copy, with operands as registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkCode {
     Load {
@@ -98,27 +98,27 @@ pub(crate) enum BulkCode {
     },
 }
 
-/// `st.async` and `red.async`, before their operands are read.
+/// `st.async` and `red.async`, with operands as registers.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteCode {
     pub(crate) space: Space,
     pub(crate) to: Address,
-    /// Values of `bytes` each: 1, 2 or 4.
+    /// One, two or four values of `bytes` bytes each.
     pub(crate) values: Vec<Reg>,
     pub(crate) bytes: u32,
     pub(crate) barrier: Address,
     pub(crate) reduce: Option<(ReduceOp, DataType)>,
 }
 
-/// `cp.async`, before its operands are read.
+/// `cp.async`, with operands as registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyCode {
     pub(crate) to: Address,
     pub(crate) from: Address,
-    /// Bytes that are written: 4, 8 or 16.
+    /// The number of bytes written: 4, 8 or 16.
     pub(crate) bytes: u32,
-    /// How many of them are read; all if it is not said.
+    /// The number of them that are read; all if absent.
     pub(crate) read: Option<Reg>,
-    /// `ignore-src`: none is read where this holds.
+    /// `ignore-src`: nothing is read if this holds.
     pub(crate) ignore: Option<Guard>,
 }

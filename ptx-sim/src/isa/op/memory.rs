@@ -1,9 +1,9 @@
-//! Loads, stores, atomic operations, and addresses.
+//! Loads, stores, atomic operations, and address computations.
 
 use crate::isa::float::{FloatType, Mode};
 use crate::isa::{AccessOrder, Address, Integer, Memory, Reg, Space};
 
-/// What each lane does with memory.
+/// A memory operation of each lane.
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryOp {
     Load(Access),
@@ -31,24 +31,24 @@ pub(crate) struct Access {
     pub(crate) order: AccessOrder,
     /// Bytes of one element.
     pub(crate) bytes: u32,
-    /// Elements: 1, 2, 4 or 8.
+    /// The number of elements: 1, 2, 4 or 8.
     pub(crate) count: u32,
     pub(crate) address: Address,
     pub(crate) registers: [Reg; 8],
-    /// A load's sign extension: bits of the type and of the register.
+    /// Sign extension of a load: the bits of the type and of the register.
     pub(crate) extend: Option<(u32, u32)>,
-    /// Whether all of it is one scalar, as of `.b128`.
+    /// Whether the elements together form one scalar, as with `.b128`.
     pub(crate) is_scalar: bool,
 }
 
 impl Access {
-    /// All bytes, of a vector too.
+    /// Returns the size of the access, with all elements of a vector.
     pub(crate) fn total_bytes(&self) -> u32 {
         self.bytes * self.count
     }
 
-    /// Whether each element is an access of its own, as those of strong vectors are (PTX ISA,
-    /// "Vector Data-types"). Of weak ones it makes no difference.
+    /// Whether each element is a separate access, as in strong vector accesses (PTX ISA, "Vector
+    /// Data-types"). For weak accesses this makes no difference.
     pub(crate) fn is_by_elements(&self) -> bool {
         self.count > 1 && !self.is_scalar && self.order.order.is_strong()
     }
@@ -61,14 +61,14 @@ pub(crate) struct Atomic {
     pub(crate) memory: Memory,
     pub(crate) order: AccessOrder,
     pub(crate) bytes: u32,
-    /// Whether it is an `atom`, and not a `red`, which acquires nothing.
+    /// Whether the instruction is `atom`. Otherwise it is `red`, which acquires nothing.
     pub(crate) reads: bool,
     pub(crate) d: Reg,
     pub(crate) address: Address,
     pub(crate) of: [Reg; 2],
 }
 
-/// What an atomic operation puts in memory.
+/// The operation that combines the operand with the contents of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomicOp {
     Add(Integer),
@@ -86,7 +86,7 @@ pub(crate) enum AtomicOp {
     Dec,
 }
 
-/// `atom` or `red` of a vector: atomic for each element, not for the vector.
+/// `atom` or `red` of a vector. Each element is atomic, the vector as a whole is not.
 #[derive(Clone, Debug)]
 pub(crate) struct AtomicVector {
     pub(crate) op: AtomicOp,
@@ -99,7 +99,8 @@ pub(crate) struct AtomicVector {
     pub(crate) of: Vec<Reg>,
 }
 
-/// `atom.exch` or, with something to compare, `atom.cas` of 128 bits, in registers of two rows.
+/// `atom.exch` of 128 bits or, if `compare` is present, `atom.cas`. Each operand occupies two
+/// consecutive registers.
 #[derive(Clone, Debug)]
 pub(crate) struct WideAtomic {
     pub(crate) space: Space,
@@ -110,10 +111,10 @@ pub(crate) struct WideAtomic {
     pub(crate) new: Reg,
 }
 
-/// What a lane computes of an address.
+/// An address computation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AddressOp {
-    /// `cvta`: from an address of a state space to a generic one, or back.
+    /// `cvta`: from the address of a state space to a generic address, or back.
     Convert { window: Window, to_generic: bool, d: Reg, a: Reg },
     /// `isspacep`.
     IsSpace { space: Memory, constant: bool, d: Reg, a: Reg },
@@ -123,10 +124,10 @@ pub(crate) enum AddressOp {
     RankOf { generic: bool, d: Reg, address: Reg },
 }
 
-/// Where a state space lies among generic addresses.
+/// The range of generic addresses that maps to a state space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// Global and constant memory: at their own addresses.
+    /// Global and constant memory, at their own addresses.
     Global,
     Shared,
     Local,

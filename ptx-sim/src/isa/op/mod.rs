@@ -1,4 +1,5 @@
-//! Operations, by family. Decoding makes them, and each family is executed by a module of its own.
+//! Operations, by family. Decoding creates them, and each family is executed by a module of its
+//! own.
 
 mod alu;
 mod barrier;
@@ -23,7 +24,7 @@ pub(crate) use warpgroup::{LeftCode, MetadataCode, MultiplyCode, WarpgroupOp};
 
 use super::{Fence, MemoryFence, Pc};
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// Computes registers from registers.
@@ -32,27 +33,27 @@ pub(crate) enum Op {
     Address(AddressOp),
     /// Loads, stores and atomic operations of each lane.
     Memory(MemoryOp),
-    /// What lanes of a warp do together.
+    /// Operations across the lanes of a warp.
     Warp(WarpOp),
-    /// What the warps of a warpgroup do together.
+    /// Operations of the warps of a warpgroup.
     Warpgroup(WarpgroupOp),
     /// Barriers of a block and of a cluster.
     Barrier(BarrierOp),
     Mbarrier(MbarrierOp),
-    /// All fences but those of memory.
+    /// All fences except memory fences.
     Fence(Fence),
-    /// Orders what a thread reads and writes.
+    /// Orders the reads and writes of a thread.
     MemoryFence(MemoryFence),
     /// `cp.async` without `.bulk`.
     CopyAsync(CopyAsyncOp),
-    /// Tensor and bulk copies, and what belongs to them.
+    /// Tensor and bulk copies, and the operations that belong to them.
     Tma(TmaOp),
-    /// What decides where a lane goes on.
+    /// Decides where a lane continues.
     Control(ControlOp),
 }
 
 impl Op {
-    /// The instructions that it may branch to.
+    /// Returns the instructions that the operation may branch to.
     pub(crate) fn targets(&self) -> &[Pc] {
         match self {
             Op::Control(control) => control.targets(),

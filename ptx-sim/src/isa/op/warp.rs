@@ -1,17 +1,17 @@
-//! What the lanes of a warp do together.
+//! Operations across the lanes of a warp.
 
 use tma_model::mma::{DoubleForm, WarpForm};
 
 use crate::isa::{Address, Guard, Reg, Space};
 
-/// An operation of the lanes that `mask` names.
+/// A collective operation of the lanes that `mask` names.
 #[derive(Clone, Debug)]
 pub(crate) struct WarpOp {
     pub(crate) mask: Reg,
     pub(crate) what: Collective,
 }
 
-/// What the lanes of a mask do together.
+/// An operation that the lanes of a mask execute collectively.
 #[derive(Clone, Debug)]
 pub(crate) enum Collective {
     /// `bar.warp.sync`.
@@ -44,7 +44,7 @@ pub(crate) enum Collective {
         leader: Reg,
         d: Reg,
     },
-    /// Of all lanes.
+    /// A matrix operation of all lanes.
     Matrix(Box<MatrixCode>),
     /// `mma.sync`, of all lanes.
     Product(Box<ProductCode>),
@@ -53,7 +53,7 @@ pub(crate) enum Collective {
 }
 
 impl Collective {
-    /// Whether it is `bar.warp.sync`, to which lanes may come from different places in the code.
+    /// Whether the operation is `bar.warp.sync`, which lanes may reach from different instructions.
     pub(crate) fn is_barrier(&self) -> bool {
         match self {
             Self::Barrier => true,
@@ -69,7 +69,7 @@ impl Collective {
     }
 }
 
-/// `shfl`.
+/// The modes of `shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shuffle {
     Up,
@@ -78,7 +78,7 @@ pub(crate) enum Shuffle {
     Index,
 }
 
-/// `vote`.
+/// The modes of `vote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vote {
     All,
@@ -87,7 +87,7 @@ pub(crate) enum Vote {
     Ballot,
 }
 
-/// `redux`.
+/// The operators of `redux`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redux {
     Add,
@@ -98,12 +98,12 @@ pub(crate) enum Redux {
     Xor,
 }
 
-/// Matrices of 8 by 8 numbers of 16 bits that a warp moves.
+/// Operations that move 8×8 matrices of 16-bit numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum MatrixCode {
-    /// `ldmatrix`, of as many matrices as there are registers.
+    /// `ldmatrix`, with one matrix for each register.
     Load { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
-    /// `stmatrix`.
+    /// `stmatrix`, likewise.
     Store { space: Space, address: Address, registers: Vec<Reg>, transpose: bool },
     /// `movmatrix`, which transposes.
     Move { d: Reg, a: Reg },
@@ -119,13 +119,14 @@ pub(crate) struct DoubleCode {
     pub(crate) c: Vec<Reg>,
 }
 
-/// `mma.sync`.
+/// `mma.sync` of all types but f64.
 #[derive(Clone, Debug)]
 pub(crate) struct ProductCode {
     pub(crate) form: WarpForm,
-    /// Whether sums of integers are clamped.
+    /// Whether integer sums are clamped.
     pub(crate) saturates: bool,
-    /// Of single bits: whether those are counted that differ, and not those in common.
+    /// For single-bit operands, whether differing bits are counted (`.xor`) rather than common ones
+    /// (`.and`).
     pub(crate) differs: bool,
     pub(crate) d: Vec<Reg>,
     pub(crate) a: Vec<Reg>,

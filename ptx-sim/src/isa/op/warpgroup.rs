@@ -1,5 +1,5 @@
-//! What the warps of a warpgroup do together: matrix multiplications, and registers that they give
-//! back or ask for.
+//! Operations of the warps of a warpgroup: matrix multiplications, and the release or request of
+//! registers.
 
 use tma_model::mma::{Form, Major};
 
@@ -14,49 +14,49 @@ pub(crate) enum WarpgroupOp {
     Multiply(Box<MultiplyCode>),
     /// `wgmma.commit_group`.
     Commit,
-    /// `wgmma.wait_group`, with how many groups may be left.
+    /// `wgmma.wait_group`, with the number of groups that may be pending.
     Wait(u32),
-    /// `setmaxnreg`: how many registers a thread has from now on.
+    /// `setmaxnreg`: the number of registers of a thread from here on.
     Registers { count: u32, grows: bool },
 }
 
-/// A multiplication, before its operands are read.
+/// A multiplication, with operands as registers.
 #[derive(Clone, Debug)]
 pub(crate) struct MultiplyCode {
     pub(crate) form: Form,
     pub(crate) d: Vec<Reg>,
     pub(crate) left: LeftCode,
-    /// B's descriptor.
+    /// The descriptor of B.
     pub(crate) right: Reg,
-    /// `scale-d`: whether D is added to.
+    /// `scale-d`: whether the product is added to D.
     pub(crate) accumulates: Guard,
-    /// Whether A, and B, are negated.
+    /// Whether A and B are negated.
     pub(crate) negates: [bool; 2],
-    /// Along which dimension A and B are contiguous.
+    /// The dimension along which A and B are contiguous.
     pub(crate) majors: [Major; 2],
     pub(crate) saturates: bool,
-    /// Which elements of a sparse A are there.
+    /// The selection of the nonzero elements, if A is sparse.
     pub(crate) metadata: Option<MetadataCode>,
 }
 
-/// Metadata of a sparse A.
+/// The metadata of a sparse A.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataCode {
     pub(crate) register: Reg,
-    /// Which threads hold it.
+    /// Selects the threads that hold it.
     pub(crate) selector: u32,
 }
 
-/// Where A is.
+/// The location of A.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LeftCode {
-    /// In shared memory, named by a descriptor.
+    /// In shared memory, as this descriptor says.
     Shared(Reg),
     Registers([Reg; 4]),
 }
 
 impl WarpgroupOp {
-    /// The registers that the tensor core reads and writes on its own.
+    /// Returns the registers that the tensor core reads and writes asynchronously.
     pub(crate) fn tensor_registers(&self) -> impl Iterator<Item = Reg> {
         let (d, left) = match self {
             Self::Multiply(code) => (code.d.as_slice(), code.left.registers()),

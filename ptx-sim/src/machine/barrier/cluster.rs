@@ -14,19 +14,20 @@ pub(in crate::machine) struct ClusterBarrier {
     pub(in crate::machine) round: u64,
     /// Arrivals of threads that have not exited.
     pub(in crate::machine) arrived: u32,
-    /// Where each warp has arrived with `.aligned`, by block and warp.
+    /// The instruction at which each warp has arrived with `.aligned`, by block and warp.
     warps: Vec<Option<Actor>>,
     releases: Releases,
-    /// What the last round released.
+    /// The knowledge that the last round released.
     released: Knowledge,
 }
 
-/// An arrival without the wait that belongs to it, or a wait without its arrival.
+/// A second arrival without a wait between, or a wait without an arrival.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Unpaired;
 
 impl ClusterBarrier {
-    /// The thread of the actor's warp that has arrived in this round at another instruction.
+    /// Returns the thread of the actor's warp that has arrived in this round at another
+    /// instruction.
     fn elsewhere(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
         let warps = shape.warps();
         self.warps.resize((shape.blocks * warps) as usize, None);
@@ -35,7 +36,7 @@ impl ClusterBarrier {
         (first.site.ptx_line != actor.site.ptx_line).then_some(first)
     }
 
-    /// Ends the round if all threads have arrived that are `live`, which is that have not exited.
+    /// Ends the round if all `live` threads, those that have not exited, have arrived.
     pub(in crate::machine) fn end_if_due(&mut self, live: u32) {
         if self.arrived > 0 && self.arrived >= live {
             self.round += 1;
@@ -47,18 +48,19 @@ impl ClusterBarrier {
 }
 
 impl Barriers {
-    /// Whether a thread has arrived at the cluster's barrier and not waited.
+    /// Returns whether a thread has arrived at the cluster's barrier without waiting yet.
     pub(in crate::machine) fn is_in_cluster_barrier(&self, who: ThreadId) -> bool {
         self.waits[who].cluster.is_some()
     }
 
-    /// The thread of the actor's warp that has arrived at the cluster's barrier at another
-    /// instruction, where all of the warp come together.
+    /// Returns the thread of the actor's warp that has arrived at the cluster's barrier at another
+    /// instruction, for an aligned arrival.
     pub(in crate::machine) fn elsewhere_in_cluster(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
         self.cluster.elsewhere(actor, shape)
     }
 
-    /// `barrier.cluster.arrive`, of a thread that has not arrived. `live` threads have not exited.
+    /// `barrier.cluster.arrive` of a thread that has not arrived yet. `live` threads have not
+    /// exited.
     pub(in crate::machine) fn arrive_in_cluster(
         &mut self,
         who: ThreadId,
@@ -97,13 +99,13 @@ impl Barriers {
         Ok(Poll::Ready)
     }
 
-    /// Whether a wait of a thread in the cluster's barrier might end.
+    /// Returns whether a thread that waits at the cluster's barrier might go on.
     pub(in crate::machine) fn may_leave_cluster(&self, who: ThreadId) -> bool {
         self.waits[who].cluster.is_none_or(|round| self.cluster.round > round)
     }
 
-    /// A thread exits, and leaves `live` threads of the cluster. One that has arrived is not waited
-    /// for.
+    /// A thread exits, which leaves `live` threads in the cluster. If it had arrived, its arrival
+    /// no longer counts.
     pub(in crate::machine) fn leave_cluster(&mut self, who: ThreadId, live: u32) {
         if self.waits[who].cluster == Some(self.cluster.round) {
             self.cluster.arrived = self.cluster.arrived.saturating_sub(1);

@@ -1,4 +1,5 @@
-//! The mbarriers of a block: their counts, what they order, and what findings say of them.
+//! The mbarriers of a block: their counts, the order they establish, and their description in
+//! findings.
 
 use tma_model::limits::BARRIER_BYTES;
 use tma_model::sync::{Component, Epoch, Issue, MbarrierCount, MbarrierFault, PhaseOrder};
@@ -11,25 +12,25 @@ pub(in crate::machine) const BYTES: u32 = BARRIER_BYTES as u32;
 /// An mbarrier.
 #[derive(Debug)]
 pub(in crate::machine) struct Mbarrier {
-    /// Its clock component: counts complete phases.
+    /// The clock component, which counts complete phases.
     pub(in crate::machine) component: Component,
     count: MbarrierCount,
-    /// What its phases order. Waits are known by their PTX lines.
+    /// The order that its phases establish. Waits are identified by their PTX lines.
     pub(in crate::machine) order: PhaseOrder<u32>,
     /// The initialisation, and its step.
     pub(in crate::machine) init: Actor,
     pub(in crate::machine) init_step: Epoch,
     /// The step of `fence.mbarrier_init` after the initialisation.
     pub(in crate::machine) fenced: Option<Epoch>,
-    /// The last phase, counted from 1, that a wait has seen complete.
+    /// The last phase, counted from 1, that a wait has observed to be complete.
     observed: u32,
-    /// Whether threads arrive at it as at an mbarrier of the cluster.
+    /// Whether threads of other blocks arrive at it.
     pub(in crate::machine) remote: bool,
     /// The last load that counted here.
     pub(in crate::machine) last_load: Option<Load>,
-    /// Pieces of loads that are still to count here.
+    /// Pieces of loads in flight that will count here.
     under_way: u32,
-    /// Who made which phase complete last.
+    /// The operation that completed the last phase.
     pub(in crate::machine) completer: Option<Completer>,
 }
 
@@ -41,20 +42,20 @@ pub(in crate::machine) struct Load {
     pub(in crate::machine) issuer: Actor,
 }
 
-/// What made a phase complete.
+/// The operation that completed a phase.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Completer {
-    /// The complete phases, with this one.
+    /// The number of complete phases, including this one.
     pub(in crate::machine) phases: u32,
     pub(in crate::machine) action: Action,
 }
 
-/// Why an operation on an mbarrier is refused.
+/// The reason why an operation on an mbarrier is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum MbarrierRefusal {
-    /// Its counts do not allow it.
+    /// The counts do not allow it.
     Fault(MbarrierFault),
-    /// A wait with the state of another mbarrier.
+    /// The wait has the state of another mbarrier.
     OtherBarrier,
 }
 
@@ -64,14 +65,14 @@ impl From<MbarrierFault> for MbarrierRefusal {
     }
 }
 
-/// The opaque state of an mbarrier, from the least bit: its pending count, a mark that tells its
-/// states from those of others, and the current phase. No document has the layout; kernels cannot
-/// tell.
+/// The opaque state of an mbarrier. From the least significant bit it holds the pending count, a
+/// mark that identifies the mbarrier, and the current phase. The layout is not documented, and
+/// kernels cannot depend on it.
 #[derive(Clone, Copy, Debug)]
 struct State(u64);
 
 impl State {
-    /// Bits of the pending count.
+    /// Width of the pending count.
     const PENDING_BITS: u32 = tma_model::limits::BARRIER_ARRIVALS.count_ones();
 
     fn new(count: &MbarrierCount, mark: u32) -> Self {
@@ -89,7 +90,7 @@ impl State {
 }
 
 impl Mbarrier {
-    /// An mbarrier that was just initialised.
+    /// Creates an mbarrier that has just been initialised.
     pub(in crate::machine) fn new(
         component: Component,
         count: MbarrierCount,
@@ -111,27 +112,27 @@ impl Mbarrier {
         }
     }
 
-    /// What it counts.
+    /// Returns its counts.
     pub(in crate::machine) fn count(&self) -> &MbarrierCount {
         &self.count
     }
 
-    /// The pending count of a state.
+    /// Returns the pending count in a state.
     pub(in crate::machine) fn pending_of(state: u64) -> u32 {
         State(state).pending()
     }
 
-    /// The opaque state.
+    /// Returns the opaque state.
     pub(in crate::machine) fn state(&self) -> u64 {
         State::new(&self.count, self.mark()).0
     }
 
-    /// As much of its component as a state has room for.
+    /// Returns as much of the clock component as fits into a state.
     fn mark(&self) -> u32 {
         self.component.number() & (u32::MAX >> State::PENDING_BITS)
     }
 
-    /// Counts something, with which a phase may become complete.
+    /// Changes the counts, which may complete a phase.
     pub(in crate::machine) fn change(
         &mut self,
         change: impl FnOnce(&mut MbarrierCount) -> Result<(), MbarrierFault>,
@@ -144,18 +145,18 @@ impl Mbarrier {
         changed
     }
 
-    /// The step with which the current phase will be complete.
+    /// Returns the step at which the current phase will be complete.
     pub(in crate::machine) fn next_phase(&self) -> Epoch {
         Epoch::new(self.component, self.count.phase().saturating_add(1))
     }
 
-    /// Copies are started, of which so many pieces count here.
+    /// Notes that copies have started, of which this many pieces will count here.
     pub(in crate::machine) fn expect_pieces(&mut self, pieces: u32, issuer: Actor) {
         self.under_way += pieces;
         self.note_load(issuer);
     }
 
-    /// A piece of a copy counts here, issued so.
+    /// Notes that a piece of a copy, issued by `issuer`, counts here.
     pub(in crate::machine) fn piece_counts(&mut self, issuer: Actor, issue: &Issue) {
         self.under_way = self.under_way.saturating_sub(1);
         self.note_load(issuer);
@@ -166,34 +167,35 @@ impl Mbarrier {
         self.last_load = Some(Load { phase: self.next_phase().count(), issuer });
     }
 
-    /// Whether pieces of loads are still to count here.
+    /// Returns whether pieces of loads are still to count here.
     pub(in crate::machine) fn has_loads_under_way(&self) -> bool {
         self.under_way > 0
     }
 
-    /// A wait has seen the last phase complete.
+    /// Notes that a wait has observed the last phase to be complete.
     pub(in crate::machine) fn observe(&mut self) {
         self.observed = self.count.phase();
     }
 
-    /// Whether a load that counts here is of a phase that no wait has seen complete.
+    /// Returns whether a load that counts here belongs to a phase that no wait has observed to be
+    /// complete.
     pub(in crate::machine) fn has_unobserved_load(&self) -> bool {
         self.last_load.is_some_and(|load| load.phase > self.observed)
     }
 
-    /// Whether a phase is complete that no wait has seen so. Source: PTX ISA, "Phases of the
-    /// mbarrier object": between the arrivals of one phase and those of the next there is at least
-    /// one wait that returns true.
+    /// Returns whether a phase has completed that no wait has observed. Source: PTX ISA, "Phases of
+    /// the mbarrier object": between the arrivals of one phase and those of the next, at least one
+    /// wait returns true.
     ///
-    /// Not asked of mbarriers that other blocks arrive at: a block goes on when its own phase is
-    /// complete, and may be at another one's next phase before that one has looked. An H200 counts
-    /// right.
+    /// mbarriers at which other blocks arrive are exempt. A block goes on when its own phase is
+    /// complete, and may arrive for the next phase of another block's mbarrier before that block
+    /// has waited. An H200 counts such arrivals correctly.
     pub(in crate::machine) fn is_unobserved(&self) -> bool {
         self.count.phase() > self.observed && !self.remote
     }
 
-    /// Whether the phase that is waited for is complete. Source: PTX ISA, "mbarrier.test_wait": a
-    /// state is of the same mbarrier.
+    /// Returns whether the awaited phase is complete. Source: PTX ISA, "mbarrier.test_wait": a
+    /// state must come from the same mbarrier.
     pub(in crate::machine) fn is_complete(&self, phase: Phase) -> Result<bool, MbarrierRefusal> {
         match phase {
             Phase::State(state) if State(state).mark() != self.mark() => Err(MbarrierRefusal::OtherBarrier),
@@ -201,7 +203,7 @@ impl Mbarrier {
         }
     }
 
-    /// In words.
+    /// Describes the counts in words.
     pub(in crate::machine) fn describe(&self) -> String {
         let count = &self.count;
         let (phase, pending, expected, tx) = (count.phase(), count.pending(), count.expected(), count.tx());
@@ -214,10 +216,10 @@ impl Mbarrier {
     }
 }
 
-/// The mbarriers of a block, by where they lie.
+/// The mbarriers of a block, by offset.
 #[derive(Debug)]
 pub(in crate::machine) struct Mbarriers {
-    /// Of each 8 bytes: the index of the mbarrier, plus one.
+    /// For each 8 bytes, the index of the mbarrier plus one.
     index: Vec<u32>,
     all: Vec<Option<Mbarrier>>,
 }
@@ -231,18 +233,18 @@ impl Mbarriers {
         self.index.get((at / BYTES) as usize)?.checked_sub(1).map(|number| number as usize)
     }
 
-    /// The mbarrier at `at`.
+    /// Returns the mbarrier at `at`.
     pub(in crate::machine) fn get(&self, at: u32) -> Option<&Mbarrier> {
         self.all.get(self.number(at)?)?.as_ref()
     }
 
-    /// The same, to be changed.
+    /// Returns the mbarrier at `at`, mutably.
     pub(in crate::machine) fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
         let number = self.number(at)?;
         self.all.get_mut(number)?.as_mut()
     }
 
-    /// Puts an mbarrier at `at`, and gives the one that was there.
+    /// Puts an mbarrier at `at`, and returns the previous one.
     pub(in crate::machine) fn put(&mut self, at: u32, mbarrier: Mbarrier) -> Option<Mbarrier> {
         debug_assert_eq!(at % BYTES, 0, "an mbarrier is aligned");
         if let Some(number) = self.number(at) {
@@ -255,19 +257,19 @@ impl Mbarriers {
         None
     }
 
-    /// Takes the mbarrier at `at` away.
+    /// Removes the mbarrier at `at`.
     pub(in crate::machine) fn take(&mut self, at: u32) -> Option<Mbarrier> {
         let number = self.number(at)?;
         self.all.get_mut(number)?.take()
     }
 
-    /// All of them, with where they lie.
+    /// Returns all mbarriers with their offsets.
     pub(in crate::machine) fn iter(&self) -> impl Iterator<Item = (u32, &Mbarrier)> {
         let places = (0..).step_by(BYTES as usize).zip(&self.index);
         places.filter_map(|(at, _)| self.get(at).map(|mbarrier| (at, mbarrier)))
     }
 
-    /// All of them, to be changed.
+    /// Returns all mbarriers, mutably.
     pub(in crate::machine) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Mbarrier> {
         self.all.iter_mut().flatten()
     }

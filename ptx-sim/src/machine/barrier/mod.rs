@@ -1,5 +1,5 @@
-//! Barriers: mbarriers, the named barriers of blocks and the barrier of the cluster, and how
-//! threads wait at them.
+//! Barriers (mbarriers, the named barriers of blocks and the barrier of the cluster) and the state
+//! of the threads that wait at them.
 
 mod cluster;
 mod mbarrier;
@@ -16,24 +16,24 @@ use super::memory::SharedPlace;
 use super::random::Random;
 use super::types::{Phase, Site, Votes};
 
-/// Another sequence of the seed's numbers, so that the main one stays as it is.
+/// Separates the choice of time-outs from the main sequence of the seed.
 const IMPATIENCE: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// How often a try_wait may time out before the phase completes, and of how many it is one that
-/// does.
+/// The number of times in a row that a `try_wait` may time out before the phase completes. One of
+/// `one_of` attempts does.
 #[derive(Clone, Copy, Debug)]
 struct Timeouts {
     most: u32,
     one_of: u64,
 }
 
-/// Under most seeds, few: enough to show a kernel that takes false for true.
+/// Few time-outs, for most seeds. They suffice to find a kernel that takes false for true.
 const FEW: Timeouts = Timeouts { most: 2, one_of: 8 };
-/// Under some, all of very many: a kernel may be right about its first tries and wrong about what
-/// it does when it gives up.
+/// Very many time-outs in a row, for some seeds. A kernel may handle its first attempts correctly
+/// and still be wrong once it gives up.
 const MANY: Timeouts = Timeouts { most: 64, one_of: 1 };
 
-/// Failed polls after which the time that each lets go by does not grow any more.
+/// The number of failed polls after which the time per poll stops growing.
 const MOST_FAILED_POLLS: u32 = 16;
 
 /// The barriers of a cluster.
@@ -46,27 +46,27 @@ pub(super) struct Barriers {
     timeouts: Timeouts,
 }
 
-/// How a thread waits.
+/// The state of a thread at barriers.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The named barrier that it waits in, and the round of it.
+    /// The named barrier at which the thread waits, and the round.
     named: Option<(BarrierId, u64)>,
-    /// The round of the cluster's barrier that it has arrived in and not waited for.
+    /// The round of the cluster's barrier at which the thread has arrived without waiting yet.
     cluster: Option<u64>,
     votes: Votes,
-    /// How often a try_wait timed out in a row.
+    /// The number of consecutive time-outs of a `try_wait`.
     timeouts: u32,
-    /// How often in a row it has polled an mbarrier whose phase was not complete.
+    /// The number of consecutive polls of an mbarrier whose phase was not complete.
     failed_polls: u32,
-    /// The last wait at an mbarrier that was over.
+    /// The last wait at an mbarrier that has ended.
     passed: Option<Passed>,
 }
 
-/// A wait at an mbarrier that was over.
+/// A wait at an mbarrier that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub(super) place: SharedPlace,
-    /// The phases of it that were complete.
+    /// The number of phases that were complete.
     pub(super) phase: u32,
     /// The thread's step.
     pub(super) step: u32,
@@ -85,24 +85,25 @@ impl Barriers {
         }
     }
 
-    /// The mbarrier at a place, to look at.
+    /// Returns the mbarrier at a place.
     pub(super) fn mbarrier(&self, place: SharedPlace) -> Option<&Mbarrier> {
         self.mbarriers[place.rank].get(place.at)
     }
 
-    /// The mbarrier at a place.
+    /// Returns the mbarrier at a place, mutably.
     pub(super) fn mbarrier_mut(&mut self, place: SharedPlace) -> Option<&mut Mbarrier> {
         self.mbarriers[place.rank].get_mut(place.at)
     }
 
-    /// All mbarriers, with their places.
+    /// Returns all mbarriers with their places.
     pub(super) fn all_mbarriers(&self) -> impl Iterator<Item = (SharedPlace, &Mbarrier)> {
         let of_block =
             |(rank, all)| Mbarriers::iter(all).map(move |(at, one)| (SharedPlace { rank, at }, one));
         self.mbarriers.iter().flat_map(of_block)
     }
 
-    /// `fence.mbarrier_init` of a thread, which is this step, makes its initialisations visible.
+    /// Executes a thread's `fence.mbarrier_init` at this step, which makes the thread's
+    /// initialisations visible.
     pub(super) fn fence_inits(&mut self, who: ThreadId, fence: Epoch) {
         for mbarrier in self.mbarriers.values_mut().flat_map(Mbarriers::iter_mut) {
             if mbarrier.init.who == who && mbarrier.fenced.is_none() {
@@ -111,46 +112,46 @@ impl Barriers {
         }
     }
 
-    /// The last wait of a thread at an mbarrier that was over.
+    /// Returns the last wait of a thread at an mbarrier that has ended.
     pub(super) fn passed(&self, who: ThreadId) -> Option<Passed> {
         self.waits[who].passed
     }
 
-    /// A wait of a thread at an mbarrier is over.
+    /// Records that a wait of a thread at an mbarrier has ended.
     pub(super) fn pass(&mut self, who: ThreadId, passed: Passed) {
         self.waits[who].passed = Some(passed);
     }
 
-    /// A `try_wait` finds its phase complete or not: whether it times out.
+    /// Returns whether a `try_wait` times out. `complete` says whether its phase is complete.
     pub(super) fn times_out(&mut self, who: ThreadId, complete: bool, random: &mut Random) -> bool {
         let waits = &mut self.waits[who];
         if complete {
             waits.timeouts = 0;
             return false;
         }
-        // A wait that never ends has to be seen as such, so time-outs do not go on for ever.
+        // A wait that never ends must be recognised as such, so the number of time-outs is limited.
         let times_out = waits.timeouts < self.timeouts.most && random.below(self.timeouts.one_of) == 0;
         waits.timeouts += u32::from(times_out);
         times_out
     }
 
-    /// Whether a `try_wait` that failed might now end: the phase is complete, or the time may be
-    /// out.
+    /// Returns whether a `try_wait` that failed might now end: the phase is complete, or the wait
+    /// may time out.
     pub(super) fn may_end(&self, who: ThreadId, mbarrier: Option<&Mbarrier>, phase: Phase) -> bool {
         let may_time_out = self.waits[who].timeouts < self.timeouts.most;
         may_time_out || mbarrier.is_none_or(|mbarrier| mbarrier.is_complete(phase) != Ok(false))
     }
 
-    /// A thread polls an mbarrier. The answer is how much time goes by with it: twice as much with
-    /// each failed poll, so that no copy is so late that a loop of polls gets to its end by them
-    /// alone.
+    /// Counts a poll of an mbarrier, and returns how much time passes with it. Each failed poll
+    /// doubles the time, so that a copy cannot be so late that a loop of polls exhausts its
+    /// iterations first.
     pub(super) fn poll_time(&mut self, who: ThreadId, complete: bool) -> u64 {
         let failed = &mut self.waits[who].failed_polls;
         *failed = if complete { 0 } else { (*failed + 1).min(MOST_FAILED_POLLS) };
         (1 << *failed) - 1
     }
 
-    /// What the last `barrier.red` that was ready for this thread counted.
+    /// Returns the counts of the last `barrier.red` that completed for this thread.
     pub(super) fn votes(&self, who: ThreadId) -> Votes {
         self.waits[who].votes
     }

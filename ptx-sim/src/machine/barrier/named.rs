@@ -10,50 +10,50 @@ use crate::machine::index::{BarrierId, BlockRank, ThreadId, WarpIndex};
 use crate::machine::order::HappensBefore;
 use crate::machine::types::{Actor, BarrierUse, Poll, Votes};
 
-/// Named barriers of a block.
+/// The number of named barriers of a block.
 pub(in crate::machine) const NAMED_BARRIERS: usize = limits::NAMED_BARRIERS as usize;
 
-/// A named barrier: a round ends when all that take part have arrived.
+/// A named barrier. A round ends when all participants have arrived.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct NamedBarrier {
     round: u64,
     arrived: u32,
-    /// What the first to arrive asked for.
+    /// The number of threads that the first arrival asked for.
     expected: Option<u32>,
     first: Option<Actor>,
-    /// Where each warp has come, in an aligned use.
+    /// The instruction at which each warp arrived, for aligned uses.
     warps: Vec<(WarpIndex, Actor)>,
     releases: Releases,
     votes: Votes,
-    /// How many threads wait for the end of the round.
+    /// The number of threads that wait for the end of the round.
     waiting: u32,
-    /// The rounds that have ended, and that threads have yet to leave.
+    /// Rounds that have ended but that some threads have yet to leave.
     ended: VecDeque<Round>,
 }
 
-/// A round that has ended: who waited for it learns what came to it, and nothing of later rounds.
+/// A round that has ended. Its waiters learn what was released in it, and nothing of later rounds.
 #[derive(Debug)]
 struct Round {
     number: u64,
     released: Knowledge,
     votes: Votes,
-    /// How many threads have yet to leave.
+    /// The number of threads that have yet to leave.
     waiting: u32,
 }
 
-/// Threads that do not come to a barrier as others do.
+/// A mismatch between threads that use the same barrier.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Divergence {
-    /// Of one warp, at different instructions.
+    /// Threads of one warp arrive at different instructions.
     Instructions { one: Actor, other: Actor },
-    /// With different numbers of threads to wait for.
+    /// Threads disagree on the number of participants.
     Counts { one: Actor, other: Actor },
-    /// The round has ended without threads that have exited.
+    /// The round has ended without the threads that have exited.
     Gone { first: Actor, gone: u32 },
 }
 
 impl NamedBarrier {
-    /// A thread arrives.
+    /// Records an arrival.
     fn arrive(&mut self, actor: Actor, with: BarrierUse) -> [Option<Divergence>; 2] {
         self.arrived += 1;
         self.votes.all += 1;
@@ -80,8 +80,8 @@ impl NamedBarrier {
         ]
     }
 
-    /// Ends the round if all have arrived: those asked for, or all that are `live`, of a block of
-    /// `threads`.
+    /// Ends the round if all participants have arrived: as many threads as asked for, or else all
+    /// `live` threads of the block. The block was launched with `threads` threads.
     fn end_if_due(&mut self, live: u32, threads: u32) -> Option<Divergence> {
         let first = self.first?;
         let arrived = self.arrived;
@@ -103,8 +103,8 @@ impl NamedBarrier {
 }
 
 impl Barriers {
-    /// A thread comes to a barrier, or asks again whether it may go on. `live` of a block's
-    /// `threads` have not exited.
+    /// Lets a thread arrive at a barrier or, if it waits there already, try again to go on. `live`
+    /// of the block's `threads` threads have not exited.
     pub(in crate::machine) fn come(
         &mut self,
         actor: Actor,
@@ -147,8 +147,8 @@ impl Barriers {
         Poll::Ready
     }
 
-    /// A thread of a block has exited, and leaves `live` of its `threads`: ends the rounds that
-    /// waited for it.
+    /// Ends the rounds that waited for a thread that has exited. The exit leaves `live` of the
+    /// block's `threads` threads.
     pub(in crate::machine) fn end_rounds(
         &mut self,
         block: BlockRank,
@@ -159,14 +159,14 @@ impl Barriers {
         named.filter_map(move |(id, barrier)| Some((id, barrier.end_if_due(live, threads)?)))
     }
 
-    /// Whether a wait of a thread in a named barrier might end.
+    /// Returns whether a thread that waits at a named barrier might go on.
     pub(in crate::machine) fn may_leave(&self, who: ThreadId) -> bool {
         self.waits[who].named.is_none_or(|(id, round)| {
             self.named[who.block].get(id.index()).is_none_or(|barrier| barrier.round > round)
         })
     }
 
-    /// How many have arrived at a barrier.
+    /// Returns how many threads have arrived at a barrier.
     pub(in crate::machine) fn arrived(&self, block: BlockRank, id: BarrierId) -> u32 {
         let named = self.named.get(block).and_then(|named| named.get(id.index()));
         named.map_or(0, |barrier| barrier.arrived)

@@ -1,4 +1,4 @@
-//! From two accesses that do not go together to a finding that says why.
+//! Findings for conflicts between two accesses to shared memory.
 
 use tma_model::sync::{Epoch, Hazard};
 
@@ -9,31 +9,31 @@ use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedPlace};
 use crate::machine::types::Action;
 use crate::report::{Finding, FindingKind, Help};
 
-/// What the later access is.
+/// The kind of the later access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Act {
-    /// A thread reads.
+    /// A read by a thread.
     Read,
-    /// A thread writes.
+    /// A write by a thread.
     Write,
-    /// A copy that starts will read.
+    /// A read by a copy that starts now.
     CopyOut,
-    /// A copy that starts will write.
+    /// A write by a copy that starts now.
     CopyIn,
-    /// A multiplication that starts will read.
+    /// A read by a `wgmma` that starts now.
     Multiply,
 }
 
-/// What the earlier access is.
+/// The kind of the earlier access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Earlier {
-    /// A thread's.
+    /// An access by a thread.
     Thread,
-    /// Of an asynchronous copy.
+    /// An access by an asynchronous copy.
     Copy,
-    /// Of a multiplication, which reads.
+    /// A read by a `wgmma`.
     Multiplication,
-    /// None: there is an mbarrier.
+    /// No access: the bytes hold an mbarrier.
     Mbarrier,
 }
 
@@ -62,7 +62,8 @@ const ORDER: &str = "a barrier that both threads take part in, between the two: 
                      block, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks";
 
 impl Machine {
-    /// Records `conflict`, which `action` met in the shared memory of a block.
+    /// Reports a conflict between `action` and an earlier access, in the shared memory of block
+    /// `rank`.
     #[cold]
     pub(in crate::machine) fn conflict(
         &mut self,
@@ -121,7 +122,7 @@ impl Machine {
         finding
     }
 
-    /// The wait for what `load` brings.
+    /// Returns the help to wait for the data of `load`.
     fn wait_for(&self, load: Epoch) -> Help {
         let place = match load.component() {
             IN_FLIGHT => self.engines.completes_on(OperationId(load.count())),
@@ -136,8 +137,8 @@ impl Machine {
         format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
     }
 
-    /// Adds the last wait of the reader, if it was at the mbarrier of the load, but for a phase
-    /// before the load's.
+    /// Adds the last wait of the reader to the finding, if it was at the mbarrier of the load but
+    /// for an earlier phase.
     fn with_early_wait(&self, finding: Finding, action: Action, load: Epoch) -> Finding {
         let Some(passed) = self.barriers.passed(action.who) else { return finding };
         let Some(mbarrier) = self.barriers.mbarrier(passed.place) else { return finding };
@@ -152,7 +153,7 @@ impl Machine {
         if phase <= passed.phase {
             return finding;
         }
-        // Phase n, from 0, has parity n & 1.
+        // Phase n, counted from 0, has parity n & 1.
         let (waited, wanted) = (passed.phase.wrapping_sub(1) & 1, phase.wrapping_sub(1) & 1);
         let log = &self.diagnostics;
         let wait = Action { who: action.who, site: passed.site, does: "waited, for a phase before" };
@@ -163,7 +164,7 @@ impl Machine {
         ))
     }
 
-    /// The thread that issued the copy of an asynchronous step.
+    /// Returns the thread that issued the copy of an asynchronous step.
     fn issuer(&self, step: Epoch) -> Option<ThreadId> {
         match step.component() {
             IN_FLIGHT => self.engines.issuer(OperationId(step.count())),
@@ -172,10 +173,10 @@ impl Machine {
     }
 }
 
-/// What there is to do.
+/// The fix that a finding suggests.
 #[derive(Clone, Copy, Debug)]
 enum Remedy {
-    /// The wait for a load, or for a `cp.async`.
+    /// A wait for a load or for a `cp.async`.
     Wait,
     Text(&'static str),
 }

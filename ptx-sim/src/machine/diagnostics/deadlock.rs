@@ -1,4 +1,4 @@
-//! Deadlocks, which are shown with all that is waited for.
+//! Deadlocks. The finding lists everything that threads wait for.
 
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
@@ -8,15 +8,15 @@ use crate::machine::memory::SharedPlace;
 use crate::machine::types::{Actor, Phase, Waiting, WaitingFor};
 use crate::report::{Finding, FindingKind, Help, Stop, counted};
 
-/// What may be wrong with a loop that waits for global memory to change.
+/// The help for a loop that waits for global memory to change.
 const POLLS_GLOBAL: &str = "nothing that runs can change it any more: blocks that wait for each other have to run together, in a \
                             cooperative launch, and all come to where they meet[[ (as to `sync_grid(..)`)||]]";
-/// The same of shared memory.
+/// The help for a loop that waits for shared memory to change.
 const POLLS_SHARED: &str =
     "no thread that runs, and no copy, can change it any more: does the one that is to change it get there?";
 
 impl Machine {
-    /// No thread can go on, and nothing is under way: records the deadlock. `waiting` has the
+    /// Records a deadlock: no thread can go on, and no operation is in flight. `waiting` has all
     /// threads that have not exited.
     pub fn deadlocked(&mut self, waiting: &[Waiting]) -> Stop {
         let mut finding = self.deadlock(waiting);
@@ -57,7 +57,7 @@ impl Machine {
         finding
     }
 
-    /// The mbarrier that a thread waits for.
+    /// Returns the mbarrier that a thread waits for.
     fn awaited(&self, thread: &Waiting) -> Option<SharedPlace> {
         let WaitingFor::Mbarrier { pointer, .. } = thread.what else { return None };
         match resolve(pointer, thread.who.block) {
@@ -125,7 +125,7 @@ impl Machine {
     }
 }
 
-/// Says more of the deadlock where an mbarrier that is waited for shows it.
+/// Refines the finding if the state of an awaited mbarrier shows the cause of the deadlock.
 fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
     let count = mbarrier.count();
     let (expected, copied) = (count.expected_bytes(), count.received_bytes());
@@ -147,7 +147,7 @@ fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
     }
 }
 
-/// Threads of a block that wait for the same.
+/// Threads of a block that wait for the same event.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     block: BlockRank,
@@ -173,7 +173,7 @@ fn groups(waiting: &[Waiting]) -> Vec<Alike> {
     groups
 }
 
-/// The first thread that waits at each place for each thing.
+/// Returns the first thread for each pair of a site and an awaited event.
 fn first_of_each(waiting: &[Waiting]) -> Vec<Actor> {
     let mut firsts: Vec<&Waiting> = Vec::new();
     for thread in waiting {

@@ -1,4 +1,4 @@
-//! From two accesses to global memory that do not go together to a finding.
+//! Findings for conflicts between two accesses to global memory.
 
 use tma_model::sync::{AccessKind, Proxy};
 
@@ -8,7 +8,7 @@ use crate::machine::types::Action;
 use crate::report::Party;
 
 impl Machine {
-    /// Records `conflict`, which `action` met in global memory.
+    /// Reports a conflict between `action` and an earlier access, in global memory.
     #[cold]
     pub(in crate::machine) fn global_conflict(
         &mut self,
@@ -17,7 +17,7 @@ impl Machine {
         conflict: GlobalConflict,
     ) {
         let GlobalConflict { rule, address, other } = conflict;
-        // A store whose group nobody has waited for was found as that.
+        // A store whose group no thread has waited for has its own finding.
         let is_copy = other.manner.proxy == Proxy::Async && other.manner.kind != AccessKind::Read;
         let same_cluster = other.author.cluster == self.memory.accesses.cluster();
         if is_copy && same_cluster && self.memory.stores.at(address, 1).is_some() {
@@ -29,7 +29,7 @@ impl Machine {
         log.report(finding(address, pair).with(log.party(action)).with(party));
     }
 
-    /// The thread of an access.
+    /// Returns the thread of an access, in the form in which findings refer to it.
     fn party_of(&self, access: &GlobalAccess) -> Party {
         let accesses = &self.memory.accesses;
         let actor = self.diagnostics.actor_at(accesses.thread(access.author), access.line);
@@ -40,13 +40,13 @@ impl Machine {
         }
     }
 
-    /// What the cluster has done with global memory, at its end.
+    /// Takes the accesses of the cluster to global memory, when the cluster ends.
     pub(crate) fn take_footprint(&mut self) -> Footprint {
         let table = self.memory.accesses.take_table();
         table.map_or_else(Footprint::default, |table| Footprint::of(&table, |access| self.party_of(access)))
     }
 
-    /// Loads that saw old stores since the last call.
+    /// Returns the number of loads that observed old stores since the last call.
     #[inline]
     pub(crate) fn take_stale_reads(&mut self) -> u64 {
         self.memory.accesses.take_stale_reads()

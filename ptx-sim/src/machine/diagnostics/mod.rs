@@ -1,4 +1,4 @@
-//! From what the parts of a machine refuse or find in no order to findings that say why.
+//! Findings, built from the errors and races that the components of a machine detect.
 
 mod conflict;
 mod deadlock;
@@ -18,17 +18,17 @@ use super::index::{BlockRank, Shape, ThreadId};
 use super::types::{Action, Actor, MachineConfig, Site};
 use crate::report::{Finding, Findings, Party, Stop};
 
-/// What keeps a block's shared memory for the others.
+/// The help to keep a block's shared memory alive for other blocks.
 pub(super) const STAY: &str = "let no block end before the others are done with it: [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end";
 
-/// Where a block's shared memory begins.
+/// The help for addresses in the reserved part of shared memory.
 pub(super) const RESERVED: &str = "the system keeps the first 1024 bytes of each block's shared memory: take addresses from variables, by `mov` or `cvta`, instead of counting from 0";
 
-/// What a cluster's run has found, and what it takes to say it.
+/// The findings of a cluster, and the data needed to describe them.
 #[derive(Debug)]
 pub(super) struct Diagnostics {
     findings: Findings,
-    /// What is no mistake for certain.
+    /// Observations that need not be mistakes.
     notes: Findings,
     shape: Shape,
     /// Index in the grid of each block, by rank.
@@ -55,55 +55,56 @@ impl Diagnostics {
         self.findings.add(finding);
     }
 
-    /// Records what is no mistake for certain.
+    /// Records an observation that need not be a mistake.
     pub(super) fn note(&mut self, note: Finding) {
         self.notes.add(note);
     }
 
-    /// Records the finding for which the kernel cannot go on.
+    /// Records the finding that stops the cluster.
     pub(super) fn stop(&mut self, finding: Finding) -> Stop {
         self.findings.stop(finding)
     }
 
-    /// Records that `invariant` does not hold where `action` is done.
+    /// Records that `invariant` is violated at `action`, a bug of the simulator.
     #[cold]
     pub(super) fn bug(&mut self, action: Action, invariant: &str) -> Stop {
         let party = self.party(action);
         self.stop(Finding::internal(invariant).with(party))
     }
 
-    /// How many findings there are, like ones counted once.
+    /// Returns the number of findings, counting equal ones once.
     pub(super) fn len(&self) -> usize {
         self.findings.len()
     }
 
-    /// What was noted.
+    /// Takes the notes.
     pub(super) fn take_notes(&mut self) -> Findings {
         std::mem::take(&mut self.notes)
     }
 
-    /// All that was found.
+    /// Returns all findings.
     pub(super) fn finish(self) -> Findings {
         self.findings
     }
 
-    /// Index in the grid of a block.
+    /// Returns the index in the grid of a block.
     pub(super) fn block(&self, rank: BlockRank) -> [u32; 3] {
         self.blocks.get(rank.index()).copied().unwrap_or_default()
     }
 
-    /// A thread as a finding names it.
+    /// Returns a thread in the form in which findings refer to it.
     pub(super) fn party(&self, action: Action) -> Party {
         let Action { who, site, does } = action;
         Party { block: self.block(who.block), who, site, does }
     }
 
-    /// The thread whose step it is, if it is one's, at a PTX line.
+    /// Returns the thread that took a step, at a PTX line. `None` if the step does not belong to a
+    /// thread.
     pub(super) fn actor(&self, step: Epoch, ptx_line: u32) -> Option<Actor> {
         self.shape.thread(step).map(|who| self.actor_at(who, ptx_line))
     }
 
-    /// A thread at a PTX line, with what `.loc` says of it.
+    /// Returns a thread at a PTX line, with the source line from `.loc`.
     pub(super) fn actor_at(&self, who: ThreadId, ptx_line: u32) -> Actor {
         let source = self.lines.get(ptx_line as usize).copied().flatten();
         Actor { who, site: Site { ptx_line, source } }

@@ -1,5 +1,4 @@
-//! What findings call places in shared memory: by the variables that the PTX names, where it names
-//! any.
+//! Names of places in shared memory for findings, taken from the variables that the PTX names.
 
 use super::Diagnostics;
 pub use crate::isa::SharedName;
@@ -7,7 +6,8 @@ use crate::machine::index::BlockRank;
 use crate::machine::memory::SharedPlace;
 
 impl SharedName {
-    /// The one that the byte at `at` is of, and how far it is from its first.
+    /// Returns the name of the object that the byte at `at` belongs to, and the byte's offset in
+    /// it.
     fn place(&self, at: u32) -> (String, u32) {
         let (name, offset) = (&self.name, at - self.from);
         match self.step {
@@ -16,7 +16,7 @@ impl SharedName {
         }
     }
 
-    /// The byte at `at` in words.
+    /// Describes the byte at `at` in words.
     fn describe(&self, at: u32) -> String {
         let (name, offset) = self.place(at);
         if offset == 0 { format!("`{name}`") } else { format!("byte {offset} of `{name}`") }
@@ -28,19 +28,20 @@ impl Diagnostics {
         self.names.iter().find(|name| (name.from..name.to).contains(&at))
     }
 
-    /// The variable that the byte at an offset is of, or those of a kind.
+    /// Returns the variable, or the array of objects, that the byte at `at` belongs to.
     pub(in crate::machine) fn variable(&self, at: u32) -> Option<&SharedName> {
         self.named(at)
     }
 
-    /// Whether one of `bytes` at an offset is of one of the variables with these numbers.
+    /// Returns whether any of the `bytes` bytes at `at` belongs to one of the variables with these
+    /// numbers.
     pub(in crate::machine) fn is_any_hit(&self, at: u64, bytes: u32, variables: &[u32]) -> bool {
         let end = at.saturating_add(bytes.into());
         let mut found = variables.iter().filter_map(|&number| self.names.get(number as usize));
         found.any(|name| at < name.to.into() && u64::from(name.from) < end)
     }
 
-    /// The variables with these numbers, as a list in words.
+    /// Lists the variables with these numbers in words.
     pub(in crate::machine) fn list(&self, variables: &[u32]) -> String {
         let found = variables.iter().filter_map(|&number| self.names.get(number as usize));
         let names: Vec<_> = found.map(|name| format!("`{}`", name.name)).collect();
@@ -51,7 +52,7 @@ impl Diagnostics {
         }
     }
 
-    /// An offset in shared memory: `0x1000`, and with a name `0x1000 (`full`)`.
+    /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
         match self.named(at) {
             Some(name) => format!("{at:#x} ({})", name.describe(at)),
@@ -59,24 +60,24 @@ impl Diagnostics {
         }
     }
 
-    /// What the source calls the place at an offset, if it is the start of something.
+    /// Returns the name of the object that starts at `at`.
     fn name_of(&self, at: u32) -> Option<String> {
         let (name, offset) = self.named(at)?.place(at);
         (offset == 0).then_some(name)
     }
 
-    /// Which block is meant, where a cluster has several.
+    /// Describes the block, if the cluster has several.
     pub(in crate::machine) fn of_block(&self, rank: BlockRank) -> String {
         if self.shape.blocks > 1 { format!(" of block {rank}") } else { String::new() }
     }
 
-    /// A place in shared memory: its offset, and of which block, where a cluster has several.
+    /// Formats a place in shared memory: its offset, and its block if the cluster has several.
     pub(in crate::machine) fn place(&self, place: SharedPlace) -> String {
         format!("{}{}", self.offset(place.at), self.of_block(place.rank))
     }
 
-    /// How the language waits at the mbarrier at an offset. Names with a dot are those of a
-    /// pipeline's parts.
+    /// Returns the source text that waits at the mbarrier at `at`. Names with a dot belong to the
+    /// components of a pipeline.
     pub(in crate::machine) fn wait_at(&self, at: u32) -> String {
         match self.name_of(at) {
             Some(name) if name.contains('.') => "consumer.wait()".to_owned(),

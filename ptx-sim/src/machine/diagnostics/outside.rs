@@ -1,24 +1,24 @@
-//! A note of copies whose box lies wholly outside of the tensor.
+//! Notes about copies whose box lies wholly outside the tensor.
 //!
-//! A box that is partly outside is what ragged edges bring. Wholly outside it mostly is because
-//! coordinates are swapped, or count tiles in the place of elements. It is no finding all the same:
-//! the copy engine fills or skips it as it should. Pipelines may load past the end on purpose,
-//! grids are rounded up to whole clusters, and of a tile that is moved in several boxes some may
-//! lie beyond the edge that it crosses.
+//! Boxes that lie partly outside are normal at ragged edges. A box wholly outside usually means
+//! that coordinates are swapped, or count tiles instead of elements. Still, it is only a note,
+//! because the copy engine fills or skips such a box as specified. Pipelines may load past the end
+//! on purpose, grids are rounded up to whole clusters, and a tile that is moved in several boxes
+//! may have some beyond the edge.
 
 use super::Diagnostics;
 use crate::machine::types::{Action, TensorAction, TensorCopy};
 use crate::report::{Finding, FindingKind};
 use crate::tensor_map::{TensorMap, Walk};
 
-/// Numbers as the language has them, outermost dimension first.
+/// Formats numbers as the kernel language writes them, outermost dimension first.
 fn list<N: ToString>(numbers: impl DoubleEndedIterator<Item = N>) -> String {
     let numbers: Vec<_> = numbers.rev().map(|number| number.to_string()).collect();
     format!("[{}]", numbers.join(", "))
 }
 
 impl Diagnostics {
-    /// Notes a load or a store that moves nothing of the tensor.
+    /// Notes a load or store that moves nothing of the tensor.
     #[inline]
     pub(in crate::machine) fn note_outside(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
         if Walk::new(map, copy.at, copy.offsets).is_outside() {

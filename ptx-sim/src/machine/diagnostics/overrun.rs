@@ -1,17 +1,16 @@
-//! Waits that may be overrun: a wait for a phase of an mbarrier has to come before the phase after
-//! that completes.
+//! Overruns: a wait for a phase of an mbarrier must happen before the following phase completes.
 //!
-//! An mbarrier tells its current phase from the one before, and no more (PTX ISA,
-//! "mbarrier.test_wait"). Whoever waits so late that one more phase has completed waits for a phase
-//! that has the same parity and is two later, or for ever. Whether it is so late is a matter of
-//! time, unless something orders the wait before the completion: the thread arrives after it, or
-//! meets one that does. So each completion has to know of the waits that have seen the phase before
-//! it complete, and a wait finds no phase complete that its thread does not know of, but the one
-//! that it waits for.
+//! An mbarrier distinguishes its current phase from the one before, and no others (PTX ISA,
+//! "mbarrier.test_wait"). A wait that comes after one more phase has completed mistakes the phase
+//! for the one two later, which has the same parity, or waits for ever. Whether a wait is that late
+//! depends on timing, unless the wait is ordered before the completion: its thread arrives
+//! afterwards, or synchronises with a thread that does. Hence two checks: each completion must know
+//! of the waits that have observed the previous phase, and a wait must not find any phase complete
+//! beyond the awaited one that its thread does not know of.
 //!
-//! A completion knows what its arrivals tell, and of copies that count there what had happened when
-//! they were issued. The latter is knowledge of the *past*, which orders phases and no access to
-//! memory; relaxed arrivals tell as much, and relaxed waits learn it.
+//! A completion knows what its arrivals release and, for copies that count there, what had happened
+//! when they were issued. The latter is knowledge of the *past*, which orders phases but no
+//! accesses to memory. Relaxed arrivals release only this, and relaxed waits acquire only this.
 
 use crate::machine::Machine;
 use crate::machine::barrier::Completer;
@@ -24,7 +23,8 @@ const HELP: &str = "a wait tells two phases apart, and no more: one that comes w
                     completes the next phase";
 
 impl Machine {
-    /// A thread asks for a phase of an mbarrier: reports it if a later one is complete already.
+    /// Checks a thread's query for a phase of an mbarrier. Reports an overrun if a later phase is
+    /// already complete.
     pub(in crate::machine) fn check_not_overrun(&mut self, actor: Actor, place: SharedPlace, phase: Phase) {
         if !self.order.is_checked() {
             return;
@@ -39,7 +39,7 @@ impl Machine {
         }
     }
 
-    /// Something was done to an mbarrier, which may have completed a phase.
+    /// Handles an operation on an mbarrier that may have completed a phase.
     pub(in crate::machine) fn counted_at(&mut self, action: Action, place: SharedPlace) {
         self.record_phase(place);
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
@@ -55,12 +55,12 @@ impl Machine {
         }
     }
 
-    /// Reports a wait for `awaited` phases to be complete, which may come after one more.
+    /// Reports a wait for `awaited` complete phases that may come after one more has completed.
     #[cold]
     fn overrun(&mut self, waits: Actor, place: SharedPlace, awaited: u32, completer: Option<Completer>) {
         let log = &mut self.diagnostics;
         let mbarrier = format!("the mbarrier at {}", log.place(place));
-        // Phases count from 0: with one complete, phase 0 is, and phase 1 is the next.
+        // Phases count from 0. Once one is complete, that is phase 0, and phase 1 is the next.
         let what = match awaited.checked_sub(1) {
             Some(phase) => format!("a wait for phase {phase} of {mbarrier}"),
             None => format!("a wait that passes before phase 0 of {mbarrier} is complete"),

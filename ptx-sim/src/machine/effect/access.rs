@@ -11,17 +11,17 @@ use crate::machine::sizes::Sizes;
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
-/// What a load and a store do.
+/// The verbs for loads and stores in findings.
 const READS: &str = "reads";
 const WRITES: &str = "writes";
 
 impl Machine {
-    /// Reads `out.len()` bytes. Weak vectors are read at once, since their address is a multiple of
-    /// all their bytes; of strong ones each element is an access of its own.
+    /// Reads `out.len()` bytes. A weak vector is read at once, since its address is a multiple of
+    /// its whole size. For a strong vector, this is called for each element.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned.
+    /// If the access is out of bounds or misaligned.
     #[inline]
     pub fn load(
         &mut self,
@@ -70,7 +70,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned.
+    /// If the access is out of bounds or misaligned.
     #[inline]
     pub fn store(
         &mut self,
@@ -125,9 +125,9 @@ impl Machine {
         }
     }
 
-    /// Whether a thread writes what another thread has just written, in no order with it. Whichever
-    /// comes last, the bytes are the same: compilers let all threads that hold a copy of a value
-    /// write it, as Triton does.
+    /// Returns whether a write repeats the bytes of another thread's unordered write. The result is
+    /// then the same in either order. Compilers such as Triton let all threads that hold a copy of
+    /// a value write it.
     #[cold]
     fn is_repeated(&self, place: SharedPlace, bytes: &[u8], conflict: Conflict) -> bool {
         conflict.other_writes
@@ -145,7 +145,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Checks that somebody wrote what is read.
+    /// Checks that the bytes were written before they are read.
     #[inline]
     pub(super) fn check_written(&mut self, action: Action, address: u64, len: u64) {
         if self.checks.global_initialised && !self.memory.global.is_written(address, len) {
@@ -158,15 +158,15 @@ impl Machine {
         }
     }
 
-    /// A thread writes to global memory.
+    /// Notes a write of a thread to global memory.
     #[inline]
     pub(super) fn wrote_global(&mut self, actor: Actor, address: u64, len: u32) {
         let (step, line) = (self.order.view(actor.who).epoch(), actor.site.ptx_line);
         self.memory.maps.wrote(address, len, Mark { step, line });
     }
 
-    /// Checks an access of a thread to global memory that is not shared with other clusters as a
-    /// strong one is. `bytes` are what it writes, where that is known.
+    /// Checks an access of a thread to global memory, unless it is a strong access in the table of
+    /// all clusters. `bytes` are the bytes written, if known.
     #[inline]
     pub(super) fn access_global(
         &mut self,
@@ -186,18 +186,19 @@ impl Machine {
         }
     }
 
-    /// Whether it wants to know which values that threads read in global memory are used.
+    /// Returns whether the executing side should report uses of values that threads read from
+    /// global memory.
     #[inline]
     pub(crate) fn follows_uses(&self) -> bool {
         self.memory.accesses.follows_uses()
     }
 
-    /// A thread uses what it has read last in a line of the PTX.
+    /// Records that a thread uses the value that it last read in a line of the PTX.
     pub(crate) fn uses(&mut self, who: ThreadId, line: u32) {
         self.memory.accesses.uses(who, line, self.order.view(who).epoch());
     }
 
-    /// A strong access, where those of all clusters are kept.
+    /// Returns the description of a strong access, if all clusters share one table.
     #[inline]
     pub(super) fn strong(&self, actor: Actor, address: u64, order: Order, manner: Manner) -> Option<Strong> {
         let scope = manner.scope?;
@@ -227,7 +228,8 @@ impl Machine {
         written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
     }
 
-    /// As [`is_repeated`](Self::is_repeated), in global memory.
+    /// Returns whether a write to global memory repeats bytes, like
+    /// [`is_repeated`](Self::is_repeated).
     #[cold]
     fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
         if bytes.is_empty() || !conflict.rule.is_race() || conflict.other.manner.kind != AccessKind::Write {
@@ -240,14 +242,14 @@ impl Machine {
     }
 }
 
-/// The sizes of a load or store of one element.
+/// Returns the sizes of a load or store of one element.
 #[inline]
 fn sizes_of(order: Order, bytes: u32) -> Sizes {
     if order.is_strong() { Sizes::of(bytes) } else { Sizes::WEAK }
 }
 
-/// Fills `out` from the start of `from`, which is long enough. The sizes of most accesses are worth
-/// a case of their own.
+/// Fills `out` from the start of `from`, which must be long enough. The most frequent sizes are
+/// handled separately.
 #[inline]
 fn copy(out: &mut [u8], from: &[u8]) {
     if let (Some(out), Some(from)) = (as_array::<4>(out), from.first_chunk()) {

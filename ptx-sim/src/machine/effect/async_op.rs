@@ -1,4 +1,4 @@
-//! The start of an asynchronous operation: the one place where one begins.
+//! The start of asynchronous operations. All of them start here.
 
 use tma_model::limits::WARP_THREADS;
 use tma_model::sync::AccessKind;
@@ -9,8 +9,8 @@ use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Source, Unit, Unit
 use crate::machine::types::Actor;
 
 impl Machine {
-    /// Starts an operation: its accesses are checked against earlier ones and remembered, whoever
-    /// waits for it knows that it is under way, and its pieces take effect when their time comes.
+    /// Starts an operation. Checks its accesses against earlier ones and records them, tells the
+    /// mbarrier or group that tracks the operation, and schedules its pieces.
     pub(super) fn start(&mut self, op: AsyncOp, cut: Cut) {
         debug_assert!(op.parts().count() <= WARP_THREADS as usize, "a warp issues it");
         let number = self.engines.next_number();
@@ -29,19 +29,19 @@ impl Machine {
                 }
             }
             Completion::BulkGroup(_) => self.engines.start_in_group(issuer.who, pieces),
-            // Each lane's was counted with its batch.
+            // Already counted with the batch of each lane.
             Completion::Batches => {}
         }
     }
 
-    /// Counts a prefetch, which takes no effect here.
+    /// Counts a prefetch, which has no effect here.
     pub(super) fn prefetch(&mut self, kind: CopyKind, units: &Units, bytes: u32, issuer: Actor) {
         self.counters.count(kind, bytes.into());
         self.timeline.prefetched(kind, units, bytes, issuer);
     }
 
-    /// Whether a store writes what another one has written, in no order with it: whichever comes
-    /// last, the bytes are the same.
+    /// Returns whether a store repeats the bytes of another, unordered store. The result is then
+    /// the same in either order.
     #[cold]
     fn copies_the_same(&self, op: &AsyncOp, clash: &Clash) -> bool {
         let (Clash::Global { manner, conflict, .. }, Source::Shared { rank, .. }) = (clash, op.reads) else {

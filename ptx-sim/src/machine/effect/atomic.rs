@@ -15,7 +15,7 @@ use crate::report::Stop;
 
 const CHANGES: &str = "changes";
 
-/// The order of an atomic operation, and whether it reads what could be acquired.
+/// The order of an atomic operation, and whether it returns a value, so that it may acquire.
 #[derive(Clone, Copy, Debug)]
 struct Manners {
     order: AccessOrder,
@@ -26,12 +26,12 @@ struct Manners {
 const WIDE: u32 = 16;
 
 impl Machine {
-    /// Changes bytes (2, 4 or 8) at once: `change` gets what they were, which is also the answer,
-    /// and gives what they are to be.
+    /// Changes 2, 4 or 8 bytes atomically. `change` maps the old value to the new one. Returns the
+    /// old value.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned.
+    /// If the access is out of bounds or misaligned.
     pub fn atomic(
         &mut self,
         actor: Actor,
@@ -43,11 +43,11 @@ impl Machine {
         self.change_atomically(actor, pointer, width, Manners { order: order.into(), reads: true }, change)
     }
 
-    /// The same by `red`, which acquires nothing.
+    /// Changes bytes like [`atomic`](Self::atomic), as `red`, which acquires nothing.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned.
+    /// If the access is out of bounds or misaligned.
     pub fn reduction(
         &mut self,
         actor: Actor,
@@ -96,12 +96,12 @@ impl Machine {
         }
     }
 
-    /// The same with 16 bytes. In global memory, it is at once as far as others of these operations
-    /// are concerned.
+    /// Changes 16 bytes like [`atomic`](Self::atomic). In global memory the change is atomic only
+    /// with respect to other calls of this function.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned.
+    /// If the access is out of bounds or misaligned.
     pub fn wide_atomic(
         &mut self,
         actor: Actor,
@@ -157,7 +157,8 @@ impl Machine {
         Ok(place)
     }
 
-    /// An atomic operation on global memory: `update` changes it, and gives what it then holds.
+    /// Executes an atomic operation on global memory. `update` changes the memory, and returns the
+    /// new contents.
     fn update_global(
         &mut self,
         actor: Actor,
@@ -186,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// The bytes of shared memory that an atomic operation changes.
+    /// Records an atomic operation on shared memory, and returns the bytes for it to change.
     fn change_shared(&mut self, action: Action, place: SharedPlace, width: Width) -> &mut [u8] {
         let SharedPlace { rank, at } = place;
         let Width { bytes: len, sizes } = width;
@@ -205,8 +206,8 @@ impl Machine {
         self.memory.shared[rank].bytes_mut(at, len as usize)
     }
 
-    /// A thread itself uses shared memory, which has to be there until it has. (Of copies,
-    /// mbarriers tell.)
+    /// Records that a thread itself accesses the shared memory of another block, which must exist
+    /// until then. (For copies, mbarriers provide this order.)
     #[inline]
     pub(super) fn visit(&mut self, actor: &Actor, rank: BlockRank) {
         if rank != actor.who.block {

@@ -11,15 +11,15 @@ use crate::machine::random::Random;
 use crate::machine::types::{Actor, BarrierUse, Order, Poll, Votes, WaitingFor};
 use crate::report::{Finding, FindingKind, Stop};
 
-/// Another sequence of the seed's numbers than the machine's.
+/// Separates elections from the machine's main sequence of the seed.
 const ELECTION: u64 = 0x2545_f491_4f6c_dd1d;
 
 impl Machine {
-    /// `bar` and `barrier`. A thread that waits asks again until it is ready.
+    /// `bar` and `barrier`. A thread that blocks calls this again until it is ready.
     ///
     /// # Errors
     ///
-    /// A barrier or a number of threads that there cannot be.
+    /// If the barrier or the number of threads is not possible.
     pub fn barrier(&mut self, actor: Actor, with: BarrierUse) -> Result<Poll, Stop> {
         let (id, who) = (with.id, actor.who);
         let odd = with.threads.filter(|&threads| threads == 0 || !threads.is_multiple_of(WARP_THREADS));
@@ -40,9 +40,9 @@ impl Machine {
         Ok(poll)
     }
 
-    /// Whether a wait of `who` might end if it were tried: false saves the trial. One lane speaks
-    /// for all that wait with it, so that the answer may be wrong for others, which try when
-    /// nothing else goes on.
+    /// Returns whether a wait of `who` might end if it were tried; false saves the attempt. `who`
+    /// represents all lanes that wait with it, and the result may be wrong for the others. They are
+    /// tried when nothing else can make progress.
     pub fn may_end(&self, who: ThreadId, what: WaitingFor) -> bool {
         match what {
             WaitingFor::Barrier(_) => self.barriers.may_leave(who),
@@ -63,12 +63,12 @@ impl Machine {
         }
     }
 
-    /// What the last `barrier.red` that was ready for this thread counted.
+    /// Returns the counts of the last `barrier.red` that completed for this thread.
     pub fn barrier_votes(&self, who: ThreadId) -> Votes {
         self.barriers.votes(who)
     }
 
-    /// Reports threads that do not come to a barrier as others do.
+    /// Reports threads that use the same barrier in incompatible ways.
     pub(super) fn diverged(&mut self, id: BarrierId, divergence: Divergence) {
         let message = match divergence {
             Divergence::Instructions { .. } => {
@@ -105,17 +105,17 @@ impl Machine {
         log.report(finding);
     }
 
-    /// All of `lanes` of a warp have come to a `bar.warp.sync`, or to something else that orders
-    /// their memory.
+    /// Synchronises `lanes` of a warp, which are all at a `bar.warp.sync` or another instruction
+    /// that orders their memory accesses.
     pub fn warp_sync(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         if self.order.is_checked() {
             self.order.meet(block, warp, lanes);
         }
     }
 
-    /// `elect.sync`: the lane of `here` that is elected, where lanes of `mask` ask that have not
-    /// exited. PTX promises that it is the same lane for the same mask, and not which one (PTX ISA,
-    /// "elect.sync"); so the seed picks it.
+    /// `elect.sync`: returns the elected lane out of `here`, the lanes of `mask` that have not
+    /// exited. PTX guarantees that the same mask elects the same lane, but not which one (PTX ISA,
+    /// "elect.sync"), so the seed picks it.
     pub fn elect(&self, block: BlockRank, warp: WarpIndex, mask: u32, here: u32) -> u32 {
         let warp = u64::from(block.0 * self.shape.warps() + warp.0);
         let mut random = Random::new(self.seed ^ ELECTION ^ u64::from(mask) << 32 ^ warp);
@@ -126,12 +126,12 @@ impl Machine {
         lanes.trailing_zeros()
     }
 
-    /// `barrier.cluster.arrive`; where it is `aligned`, the threads of a warp come to one
+    /// `barrier.cluster.arrive`. If it is `aligned`, the threads of a warp must arrive at the same
     /// instruction.
     ///
     /// # Errors
     ///
-    /// Two arrivals without a wait between them.
+    /// If a thread arrives twice without a wait between.
     pub fn cluster_arrive(&mut self, actor: Actor, order: Order, aligned: bool) -> Result<(), Stop> {
         if self.barriers.is_in_cluster_barrier(actor.who) {
             let message = "a thread arrives twice at the cluster's barrier without waiting".to_owned();
@@ -150,7 +150,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// A wait without an arrival.
+    /// If a thread waits without having arrived.
     pub fn cluster_wait(&mut self, actor: Actor, order: Order) -> Result<Poll, Stop> {
         self.barriers.wait_in_cluster(actor.who, order, &mut self.order).or_else(|_unpaired| {
             let message = "a thread waits at the cluster's barrier without having arrived".to_owned();

@@ -1,5 +1,5 @@
-//! Bulk and tensor copies, and stores to other blocks: what the copy engine refuses of them, and
-//! what operations they are.
+//! Bulk and tensor copies, and stores to other blocks: their translation to asynchronous
+//! operations, and the checks that the copy engine makes.
 
 use std::rc::Rc;
 
@@ -19,11 +19,11 @@ use crate::machine::types::{
 use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::{TensorMap, UNIT};
 
-/// What the tile of a tensor copy has to be aligned to. Source: PTX ISA, "cp.async.bulk.tensor",
-/// which asks for 128 bytes.
+/// The required alignment of the tile of a tensor copy. Source: PTX ISA, "cp.async.bulk.tensor",
+/// which requires 128 bytes.
 const TILE_ALIGNMENT: u32 = 128;
 
-/// Where a load goes: the tile and the mbarrier, and the blocks that get both.
+/// The destination of a load: the tile, the mbarrier, and the blocks that receive both.
 #[derive(Clone, Copy, Debug)]
 struct LoadTarget {
     to: Pointer,
@@ -32,7 +32,7 @@ struct LoadTarget {
     multicast: Option<u16>,
 }
 
-/// A copy from block to block.
+/// A copy from one block to another.
 #[derive(Clone, Copy, Debug)]
 struct CopyAcross {
     from: u64,
@@ -47,7 +47,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// What the copy engine refuses, and tiles or mbarriers that are misaligned or not there.
+    /// If the copy engine refuses the copy, or the tile or the mbarrier is misaligned or does not
+    /// exist.
     pub fn tensor_copy(&mut self, issuer: Actor, copy: &TensorCopy) -> Result<(), Stop> {
         let action = issuer.does("issues the copy");
         let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
@@ -93,8 +94,8 @@ impl Machine {
         }
     }
 
-    /// Finds stores through a map in global memory that write beyond the rows of its tensor. A map
-    /// in the parameters comes from the host, where the runtime refuses such a one (TMA0518).
+    /// Reports stores through a map in global memory that write beyond the rows of its tensor. A
+    /// map in the parameters comes from the host, where the runtime refuses such maps (TMA0518).
     fn check_rows(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
         let stores = match copy.action {
             TensorAction::Store { .. } | TensorAction::Reduce { .. } => true,
@@ -119,7 +120,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// What the copy engine refuses, and memory that is misaligned or not there.
+    /// If the copy engine refuses the copy, or memory is misaligned or does not exist.
     pub fn bulk_copy(&mut self, issuer: Actor, copy: &BulkCopy) -> Result<(), Stop> {
         let action = issuer.does("issues the copy");
         let bytes = copy.bytes;
@@ -249,7 +250,7 @@ impl Machine {
         let Some(mbarrier) = self.barriers.mbarrier(barrier) else {
             return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
         };
-        // The mbarrier that gets the bytes also tells that the source is free.
+        // The mbarrier that counts the bytes also signals that the source has been read.
         let done = mbarrier.next_phase();
         let moved = to.at.wrapping_sub(source.at);
         let op = AsyncOp {
@@ -268,16 +269,16 @@ impl Machine {
         Ok(())
     }
 
-    /// `st.async` and `red.async`: late writes of a thread to the shared memory of a block of its
-    /// cluster, in the generic proxy, that an mbarrier there tells of.
+    /// `st.async` and `red.async`: asynchronous generic-proxy writes of a thread to the shared
+    /// memory of a block of its cluster, tracked by an mbarrier there.
     ///
     /// Source: PTX ISA, "st.async" and "red.async": weak and relaxed operations, whose complete-tx
     /// operation has release semantics at cluster scope.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned, no mbarrier there, or one in another block than the
-    /// destination.
+    /// If the access is out of bounds or misaligned, there is no mbarrier, or it is in another
+    /// block than the destination.
     pub fn remote_store(&mut self, issuer: Actor, store: &RemoteStore) -> Result<(), Stop> {
         let action = issuer.does("issues the store");
         let RemoteStore { space, to, value, bytes, barrier, reduce } = *store;

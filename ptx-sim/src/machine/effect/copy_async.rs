@@ -1,10 +1,10 @@
-//! `cp.async` without `.bulk`: a thread's own small copies from global to shared memory, in the
-//! generic proxy.
+//! `cp.async` without `.bulk`: small copies by individual threads from global to shared memory, in
+//! the generic proxy.
 //!
-//! What a copy writes is a step of its own, numbered by the thread's batch, which not even the
-//! thread that issued it knows before a wait: PTX ISA, "cp.async", no other mechanism than groups
-//! and mbarriers tells of the completion, and copies have no order. The copies of a warp's
-//! instruction are one operation.
+//! The write of a copy is represented by a step of its own, numbered by the thread's batch. Not
+//! even the issuing thread knows of this step before a wait: according to the PTX ISA, "cp.async",
+//! only groups and mbarriers track completion, and copies are mutually unordered. The copies of one
+//! instruction of a warp form one operation.
 
 use tma_model::sync::{Issue, MbarrierCount};
 
@@ -19,15 +19,15 @@ use crate::report::{FindingKind, Stop};
 
 /// The most bytes of one copy.
 const MOST: usize = 16;
-/// At how many times the copies of a warp land.
+/// The number of pieces in which the copies of a warp land, at most.
 const LANDINGS: u64 = 3;
 
 impl Machine {
-    /// `cp.async`, of the threads of a warp that are at it.
+    /// `cp.async` of those threads of a warp that execute it.
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned; more bytes to read than to write.
+    /// If an access is out of bounds or misaligned, or more bytes are read than written.
     pub fn copy_async(&mut self, copies: &[CopyAsync], site: Site) -> Result<(), Stop> {
         let slowness = Slowness::any(&mut self.random);
         let mut landings = [const { Vec::new() }; LANDINGS as usize];
@@ -83,24 +83,24 @@ impl Machine {
         Ok(LaneCopy { who, shared: place.at, bytes, global: from, read, before, batch })
     }
 
-    /// `cp.async.commit_group`: the copies since the last one become a group.
+    /// `cp.async.commit_group`: closes a group of the copies since the last commit.
     pub fn copy_async_commit(&mut self, who: ThreadId) {
         self.engines.commit_copies(who);
     }
 
-    /// `cp.async.wait_group`: waits until at most `pending` groups are left. None is
-    /// `cp.async.wait_all`: for all copies, committed or not.
+    /// `cp.async.wait_group`: waits until at most `pending` groups are incomplete. `None` is
+    /// `cp.async.wait_all`, which waits for all copies, committed or not.
     pub fn copy_async_wait(&mut self, who: ThreadId, pending: Option<u32>) -> Poll {
         if self.engines.wait_copies(who, pending, &mut self.order) { Poll::Ready } else { Poll::Blocked }
     }
 
-    /// `cp.async.mbarrier.arrive`: an arrival when all copies that the thread has issued are
-    /// complete. Unless `no_increment`, the phase expects this arrival in addition to what it
-    /// expects anyway.
+    /// `cp.async.mbarrier.arrive`: arrives once all copies that the thread has issued are complete.
+    /// Unless `no_increment` is set, the phase expects this arrival in addition to those it already
+    /// expects.
     ///
     /// # Errors
     ///
-    /// No mbarrier there, or more arrivals than it can count.
+    /// If there is no mbarrier, or its count would overflow.
     pub fn copy_async_arrive(
         &mut self,
         actor: Actor,

@@ -1,4 +1,4 @@
-//! Threads, blocks and the cluster at their end, and time that goes by.
+//! The exit of threads, blocks and the cluster.
 
 use crate::machine::Machine;
 use crate::machine::barrier::Mbarrier;
@@ -9,7 +9,7 @@ use crate::machine::types::Actor;
 use crate::report::{Finding, FindingKind, Findings};
 
 impl Machine {
-    /// The thread ends.
+    /// Lets a thread exit.
     pub fn exit(&mut self, actor: Actor) {
         let (who, block) = (actor.who, actor.who.block);
         if self.liveness.has_exited(who) {
@@ -34,19 +34,19 @@ impl Machine {
         self.barriers.leave_cluster(who, self.liveness.of_cluster());
     }
 
-    /// The cluster ends: what is still under way takes effect.
+    /// Lets all operations in flight take effect, when the cluster ends.
     pub fn drain(&mut self) {
         while self.let_time_pass() {}
     }
 
-    /// As [`drain`](Self::drain). The answer is all that was found.
+    /// Ends the cluster as [`drain`](Self::drain) does, and returns all findings.
     pub fn finish(mut self) -> Findings {
         self.drain();
         self.diagnostics.finish()
     }
 
-    /// Whoever issues stores has to wait until their tiles are read: shared memory ends with the
-    /// block.
+    /// Checks that a thread that issued stores has waited until their tiles were read, since shared
+    /// memory ends with the block.
     fn check_groups(&mut self, ends: Actor) {
         let Some((site, committed)) = self.engines.unwaited_group(ends.who) else { return };
         let help = if committed {
@@ -60,7 +60,8 @@ impl Machine {
         self.leaks(message, issuer, ends, help);
     }
 
-    /// A thread that ends has to have waited for its copies, or left that to an mbarrier.
+    /// Checks that a thread that exits has waited for its `cp.async`, or made an mbarrier track
+    /// them.
     fn check_copies(&mut self, ends: Actor) {
         let Some(site) = self.engines.unwaited_copy(ends.who) else { return };
         let issuer = Actor { site, ..ends };
@@ -77,8 +78,8 @@ impl Machine {
         log.report(finding);
     }
 
-    /// A block's shared memory is there until its last thread ends: each use of it by another block
-    /// has to come before the end of some thread of its own.
+    /// Checks that each access by other blocks happens before the exit of some thread of this
+    /// block. The shared memory of a block exists until its last thread exits.
     fn check_visits(&mut self, ends: Actor) {
         let rank = ends.who.block;
         let shared = &mut self.memory.shared[rank];
@@ -95,8 +96,9 @@ impl Machine {
         log.report(finding);
     }
 
-    /// A copy into another block reads this one's shared memory until the mbarrier of that one has
-    /// its bytes: some thread of this block has to know of it before the last one ends.
+    /// Checks the copies from this block into other blocks. They read this block's shared memory
+    /// until the mbarrier of the other block has counted their bytes. Some thread of this block
+    /// must know of that before the last one exits.
     fn check_outgoing(&mut self, ends: Actor) {
         if !self.order.is_checked() {
             return;
@@ -112,7 +114,7 @@ impl Machine {
         self.leaks(&message, copy.issuer, ends, STAY);
     }
 
-    /// What the mbarriers of a block still count when it ends.
+    /// Reports mbarriers of a block that are not settled when the block ends.
     fn check_mbarriers(&mut self, rank: BlockRank) {
         let all = self.barriers.mbarriers[rank].iter();
         let unsettled: Vec<_> =
@@ -120,7 +122,7 @@ impl Machine {
         unsettled.into_iter().for_each(|finding| self.report(finding));
     }
 
-    /// What is wrong with an mbarrier that nobody will use any more.
+    /// Checks an mbarrier that will not be used again.
     pub(super) fn unsettled(&self, place: SharedPlace, mbarrier: &Mbarrier) -> Option<Finding> {
         let log = &self.diagnostics;
         let party = match mbarrier.last_load {

@@ -6,7 +6,7 @@ use crate::machine::index::ThreadId;
 use crate::machine::types::{Fence, Order};
 
 impl Machine {
-    /// A fence.
+    /// Executes a fence.
     pub fn fence(&mut self, who: ThreadId, fence: Fence) {
         match fence {
             Fence::ProxyAsync(memory) => self.order.view_mut(who).fence_async(memory.memories()),
@@ -19,12 +19,12 @@ impl Machine {
                 self.memory.maps.release(self.order.view(who));
                 self.order.fence_step(who);
             }
-            // The machine has one address for each place.
+            // The machine has a single address for each place.
             Fence::ProxyAlias => {}
         }
     }
 
-    /// A fence of memory.
+    /// Executes a memory fence.
     pub(crate) fn memory_fence(&mut self, who: ThreadId, fence: impl Into<MemoryFence>) {
         let MemoryFence { order, sequential, scope } = fence.into();
         if !self.memory.accesses.is_shared() {

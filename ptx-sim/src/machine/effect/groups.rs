@@ -7,13 +7,13 @@ use crate::machine::index::ThreadId;
 use crate::machine::types::Poll;
 
 impl Machine {
-    /// `cp.async.bulk.commit_group`: the stores since the last one become a group.
+    /// `cp.async.bulk.commit_group`: closes a group of the stores since the last commit.
     pub fn bulk_commit(&mut self, who: ThreadId) {
         self.engines.commit_group(who);
     }
 
-    /// `cp.async.bulk.wait_group`, and with `.read` if `read_only`: waits until at most `pending`
-    /// groups are left.
+    /// `cp.async.bulk.wait_group`, with `.read` if `read_only`: waits until at most `pending`
+    /// groups are incomplete.
     pub fn bulk_wait(&mut self, who: ThreadId, pending: u32, read_only: bool) -> Poll {
         let end = if read_only { GroupEnd::Read } else { GroupEnd::Written };
         let Some(last) = self.engines.wait_groups(who, pending, end, &mut self.order) else {

@@ -1,4 +1,4 @@
-//! Asynchronous operations that take effect: the one place where they land.
+//! The effects of asynchronous operations. All of them land here.
 
 use std::rc::Rc;
 
@@ -18,8 +18,8 @@ use crate::tensor_map::{TensorMap, convert, fill_unit};
 const UNIT: usize = crate::tensor_map::UNIT as usize;
 
 impl Machine {
-    /// Lets a step of time go by for the asynchronous engines. To be called between steps of
-    /// threads. True if anything took effect, so that who waited may go on.
+    /// Lets a step of time pass for the asynchronous engines. To be called between steps of
+    /// threads. Returns true if anything took effect, so that waiting threads may go on.
     #[inline]
     pub fn advance(&mut self) -> bool {
         if self.engines.is_idle() {
@@ -29,7 +29,8 @@ impl Machine {
         self.run_due()
     }
 
-    /// No thread can go on: lets the next piece of a copy take effect. False if none is under way.
+    /// Lets time pass up to the next piece of an operation, when no thread can go on. Returns false
+    /// if none is in flight.
     pub fn let_time_pass(&mut self) -> bool {
         let any = self.engines.skip();
         if any {
@@ -39,7 +40,7 @@ impl Machine {
         any
     }
 
-    /// Lets all that is due take effect; true if there was any.
+    /// Lets everything that is due take effect. Returns whether there was anything.
     fn run_due(&mut self) -> bool {
         let mut any = false;
         while let Some(due) = self.engines.pop_due() {
@@ -53,7 +54,7 @@ impl Machine {
         any
     }
 
-    /// A piece of an operation is read, or written, or both.
+    /// Reads or writes a piece of an operation, or does both.
     fn take_effect(&mut self, piece: Piece) {
         let Some(op) = self.engines.get(piece.operation).map(Rc::clone) else {
             let lost = "a piece of a copy takes effect that is not under way";
@@ -90,7 +91,7 @@ impl Machine {
         }
     }
 
-    /// A piece was read from shared memory, and is to be written later.
+    /// Handles a piece that was read from shared memory, and is to be written later.
     fn was_read(&mut self, op: &AsyncOp, piece: Piece, data: Vec<u8>) {
         match op.completes {
             Completion::BulkGroup(group) => self.engines.group_read(op.issuer.who, group),
@@ -100,7 +101,7 @@ impl Machine {
         self.engines.read(piece, data, &mut self.random);
     }
 
-    /// What a unit brings that does not come from shared memory.
+    /// Returns the bytes of a unit whose source is not shared memory.
     fn fetch(&mut self, op: &AsyncOp, number: u32, unit: &Unit) -> [u8; UNIT] {
         match (op.reads, &op.units) {
             (Source::Value(bytes), _) => bytes,
@@ -127,7 +128,7 @@ impl Machine {
         bytes
     }
 
-    /// The bytes of a unit that are in the tensor, from global memory.
+    /// Reads the bytes of a unit that lie in the tensor from global memory.
     fn fetch_inside(&mut self, action: Action, unit: &Unit, bytes: &mut [u8; UNIT]) {
         let (Some((start, _)), (from, to)) = (unit.stretch(), unit.inside) else { return };
         match self.memory.global.read(start, &mut bytes[from as usize..to as usize]) {
@@ -163,8 +164,8 @@ impl Machine {
                     Some(combination) => reduce::reduce_bytes(place, bytes, combination),
                 }
             }
-            // Units that start in the tensor are written as a whole, also beyond its end. No
-            // document says so: seen on an H200 with driver 580.
+            // Units that start in the tensor are written as a whole, even beyond its end. This is
+            // not documented; it was observed on an H200 with driver 580.
             Target::Global { .. } => {
                 let Some(global) = unit.global else { return };
                 let written = match op.combination {
@@ -181,7 +182,8 @@ impl Machine {
         }
     }
 
-    /// Whoever waits for an operation learns that a piece of it has taken effect.
+    /// Records that a piece of an operation has taken effect, for the mbarrier or the groups that
+    /// track it.
     fn complete(&mut self, op: &AsyncOp, piece: &Piece) {
         match (op.completes, op.writes) {
             (Completion::Mbarrier(place), Target::Shared(target)) => {
@@ -202,7 +204,7 @@ impl Machine {
         }
     }
 
-    /// A piece of an operation counts for its mbarrier, in whose current phase it is.
+    /// Counts a piece of an operation at its mbarrier, in the current phase.
     fn count_piece(&mut self, op: &AsyncOp, piece: &Piece, place: SharedPlace, target: SharedTarget) {
         let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
         let done = mbarrier.next_phase();
@@ -227,11 +229,11 @@ impl Machine {
         }
         let action = op.issued(op.issuer.who);
         self.counted_at(action, place);
-        // The copy is on its way: the finding is recorded, and the rest goes on.
+        // The copy continues regardless: the finding is recorded, and the other pieces still land.
         let _ = self.accepted(action, place, counted);
     }
 
-    /// Lets the arrivals of `cp.async.mbarrier.arrive` come at some later time.
+    /// Schedules the arrivals of `cp.async.mbarrier.arrive`.
     pub(super) fn arrive_later(&mut self, arrivals: Vec<Arrival>) {
         for arrival in arrivals {
             let slowness = Slowness::of_second_half(&mut self.random);
@@ -239,7 +241,8 @@ impl Machine {
         }
     }
 
-    /// The arrival tells of the copies, and of nothing else that the thread has done.
+    /// Executes a delayed arrival. It releases the copies, and nothing else that the thread has
+    /// done.
     fn arrive_late(&mut self, arrival: &Arrival) {
         let Arrival { actor, place, batch, issue } = arrival;
         let action = actor.does("had its copies arrive");
@@ -247,14 +250,14 @@ impl Machine {
         mbarrier.piece_counts(*actor, issue);
         let mut copies = Knowledge::default();
         copies.learn(*batch);
-        // `cp.async.mbarrier.arrive` is for mbarriers of the own block.
+        // `cp.async.mbarrier.arrive` is restricted to mbarriers of the thread's own block.
         mbarrier.order.arrivals(true, Scope::Block).add(&copies);
         let arrived = mbarrier.change(|count| count.arrive(ArriveOn::ONE));
         self.counted_at(action, *place);
         let _ = self.accepted(action, *place, arrived);
     }
 
-    /// A copy that is on its way meets a fault, which is recorded; the rest goes on.
+    /// Records a fault of a copy in flight, which continues regardless.
     #[cold]
     fn global_fault_on_the_way(
         &mut self,

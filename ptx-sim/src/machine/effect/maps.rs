@@ -1,4 +1,4 @@
-//! Tensor maps in global memory: uses, changes and acquires.
+//! Tensor maps in global memory: their use, change and acquire.
 
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
@@ -15,16 +15,16 @@ const RELEASE: &str = "[[`map.publish(maps, i)`||`fence.proxy.tensormap::generic
                        thread has that";
 
 impl Machine {
-    /// The map that a descriptor's bytes hold; none if they are no descriptor.
+    /// Returns the map that a descriptor encodes, or `None` if the bytes are no valid descriptor.
     pub fn know_map(&mut self, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Option<MapId> {
         self.memory.maps.know(descriptor)
     }
 
-    /// The map at a generic address, for a copy.
+    /// Returns the map at a generic address, for a copy.
     ///
     /// # Errors
     ///
-    /// A map in shared memory, out of bounds or misaligned, and bytes that are no map.
+    /// If the map is in shared memory, out of bounds or misaligned, or the bytes are no map.
     pub fn map_at(&mut self, actor: Actor, address: u64) -> Result<MapId, Stop> {
         let action = actor.does("uses the map");
         let (global, bytes) = self.read_map(action, address)?;
@@ -72,7 +72,7 @@ impl Machine {
         )
     }
 
-    /// Where in global memory a map is, and its bytes.
+    /// Returns the address in global memory of a map, and its bytes.
     fn read_map(&mut self, action: Action, address: u64) -> Result<(u64, Descriptor), Stop> {
         match resolve(Pointer::new(Space::Generic, address), action.who.block) {
             Target::Global(global) => {
@@ -91,7 +91,8 @@ impl Machine {
         }
     }
 
-    /// A thread has changed the map at an address: `tensormap.replace`, `tensormap.cp_fenceproxy`.
+    /// Notes that a thread has changed the map at an address (`tensormap.replace`,
+    /// `tensormap.cp_fenceproxy`).
     pub fn map_changed(&mut self, actor: Actor, pointer: Pointer) {
         let Target::Global(global) = resolve(pointer, actor.who.block) else { return };
         self.check_not_used(actor.does("changes the map"), global);
@@ -99,9 +100,9 @@ impl Machine {
         self.memory.maps.changed(global, Mark { step, line: actor.site.ptx_line });
     }
 
-    /// Reports a copy that may still read the map that is changed. Source: PTX ISA, "Completion
-    /// Mechanisms for Asynchronous Copy Operations": neither source nor tensor map change before it
-    /// is complete, or before a bulk group has been read.
+    /// Reports a change of a map that a copy may still read. Source: PTX ISA, "Completion
+    /// Mechanisms for Asynchronous Copy Operations": neither the source nor the tensor map may
+    /// change before the copy is complete, or before its bulk group has been read.
     fn check_not_used(&mut self, action: Action, global: u64) {
         let Some(issuer) = self.engines.reader_of_map(global) else { return };
         let message =
@@ -118,7 +119,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// A map in shared memory, or out of bounds.
+    /// If the map is in shared memory or out of bounds.
     pub fn acquire_map(&mut self, actor: Actor, address: u64) -> Result<(), Stop> {
         let (global, bytes) = self.read_map(actor.does("acquires the map"), address)?;
         self.memory.maps.acquire(global, bytes, self.order.view(actor.who));

@@ -1,4 +1,4 @@
-//! The instructions on mbarriers: who may use which, what they order, and what is refused.
+//! Instructions on mbarriers: the checks on their use, and the order that they establish.
 
 use tma_model::limits::BARRIER_ARRIVALS;
 use tma_model::sync::{Issue, MbarrierCount, MbarrierFault, Memory, View, Wait};
@@ -15,7 +15,7 @@ use crate::report::{Finding, FindingKind, Stop};
 /// Size and alignment of an mbarrier.
 pub(super) const MBARRIER: Extent = Extent::natural(BYTES);
 
-/// What is taken to hold between finding an mbarrier and its use in the same instruction.
+/// The invariant that an mbarrier still exists when the instruction that found it uses it.
 const GONE: &str = "an mbarrier that was found is not there any more";
 
 impl Machine {
@@ -23,7 +23,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Out of bounds or misaligned, or a count that is not 1 to 2^20 - 1.
+    /// If the address is out of bounds or misaligned, or the count is not 1 to 2^20 - 1.
     pub fn mbarrier_init(&mut self, actor: Actor, pointer: Pointer, count: u32) -> Result<(), Stop> {
         let action = actor.does("initialises");
         let place = self.shared_place(action, pointer, MBARRIER)?;
@@ -59,7 +59,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// No mbarrier there.
+    /// If there is no mbarrier.
     pub fn mbarrier_inval(&mut self, actor: Actor, pointer: Pointer) -> Result<(), Stop> {
         let place = self.mbarrier_place(actor.does("invalidates"), pointer)?;
         let SharedPlace { rank, at } = place;
@@ -73,12 +73,12 @@ impl Machine {
         Ok(())
     }
 
-    /// `mbarrier.arrive` and `mbarrier.arrive_drop`, with or without `.expect_tx`. The answer is
-    /// the state before it.
+    /// `mbarrier.arrive` and `mbarrier.arrive_drop`, with or without `.expect_tx`. Returns the
+    /// state before the arrival.
     ///
     /// # Errors
     ///
-    /// No mbarrier there, or more arrivals or bytes than it can count.
+    /// If there is no mbarrier, or more arrivals or bytes than it can count.
     pub fn mbarrier_arrive(&mut self, actor: Actor, pointer: Pointer, arrive: Arrive) -> Result<u64, Stop> {
         let (action, who) = (actor.does("arrives"), actor.who);
         let place = self.mbarrier_place(action, pointer)?;
@@ -106,7 +106,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// No mbarrier there, or more bytes than it can count.
+    /// If there is no mbarrier, or more bytes than it can count.
     pub fn mbarrier_expect_tx(&mut self, actor: Actor, pointer: Pointer, bytes: u32) -> Result<(), Stop> {
         let action = actor.does("expects bytes");
         self.mbarrier_count(action, pointer, None, |count| count.expect_tx(bytes))
@@ -116,14 +116,14 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// No mbarrier there, or more bytes than it can count.
+    /// If there is no mbarrier, or more bytes than it can count.
     pub fn mbarrier_complete_tx(&mut self, actor: Actor, pointer: Pointer, bytes: u32) -> Result<(), Stop> {
         let action = actor.does("completes bytes");
         let issue = self.issue_of(actor.who);
         self.mbarrier_count(action, pointer, Some(issue), |count| count.complete_tx(bytes))
     }
 
-    /// Changes what an mbarrier counts.
+    /// Changes the counts of an mbarrier.
     fn mbarrier_count(
         &mut self,
         action: Action,
@@ -148,7 +148,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// No mbarrier there.
+    /// If there is no mbarrier.
     pub fn mbarrier_test_wait(
         &mut self,
         actor: Actor,
@@ -185,7 +185,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// No mbarrier there.
+    /// If there is no mbarrier.
     pub fn mbarrier_try_wait(
         &mut self,
         actor: Actor,
@@ -201,12 +201,12 @@ impl Machine {
         })
     }
 
-    /// `mbarrier.test_wait`, as an instruction of its own, with which time goes by for the
+    /// `mbarrier.test_wait` as an instruction of its own, during which time passes for the
     /// asynchronous engines.
     ///
     /// # Errors
     ///
-    /// No mbarrier there.
+    /// If there is no mbarrier.
     pub fn mbarrier_poll(&mut self, actor: Actor, pointer: Pointer, wait: PhaseWait) -> Result<bool, Stop> {
         let complete = self.mbarrier_test_wait(actor, pointer, wait)?;
         self.engines.pass(self.barriers.poll_time(actor.who, complete));
@@ -218,7 +218,7 @@ impl Machine {
         Mbarrier::pending_of(state)
     }
 
-    /// What had happened when `who` issues something now.
+    /// Returns what has happened so far, for an operation that `who` issues now.
     pub(super) fn issue_of(&self, who: ThreadId) -> Issue {
         let waited = self.barriers.passed(who).map_or(0, |passed| passed.step);
         Issue::of(self.order.view(who), waited)
@@ -257,11 +257,11 @@ impl Machine {
         Ok(())
     }
 
-    /// What an mbarrier makes of an operation.
+    /// Turns a fault of an mbarrier into a finding.
     ///
     /// # Errors
     ///
-    /// It does not take it.
+    /// If the mbarrier refused the operation.
     pub(super) fn accepted(
         &mut self,
         action: Action,
@@ -300,8 +300,8 @@ impl Machine {
         log.report(finding);
     }
 
-    /// Reports an arrival in a phase, of which `state` is, before anybody has seen the phase before
-    /// it complete.
+    /// Reports an arrival in a phase before any wait has observed the previous phase to be
+    /// complete. `state` is the state before the arrival.
     #[cold]
     fn unobserved(&mut self, action: Action, place: SharedPlace, state: u64) {
         let phase = (state >> 32) as u32;
@@ -335,7 +335,7 @@ impl Machine {
         log.stop(Finding::new(FindingKind::BarrierMisuse, message).with(party).help(help))
     }
 
-    /// Records why an mbarrier does not take an operation.
+    /// Records the reason why an mbarrier refuses an operation.
     #[cold]
     fn refused(&mut self, action: Action, place: SharedPlace, refusal: MbarrierRefusal) -> Stop {
         let state = self.barriers.mbarrier(place).map(Mbarrier::describe).unwrap_or_default();
@@ -354,7 +354,7 @@ impl Machine {
     }
 }
 
-/// What an mbarrier gets that it does not take.
+/// Describes the operation that an mbarrier refuses.
 fn describe(fault: MbarrierFault) -> &'static str {
     match fault {
         MbarrierFault::InitialCount => "a count that is not 1 to 2^20 - 1",
@@ -372,7 +372,7 @@ fn describe(fault: MbarrierFault) -> &'static str {
     }
 }
 
-/// Whether the asynchronous proxy sees the initialisation in what `view` starts.
+/// Returns whether the initialisation is visible to asynchronous operations that `view` starts.
 fn is_ready(mbarrier: &Mbarrier, view: &View) -> bool {
     view.follows(mbarrier.init_step)
         && (view.sees_async(mbarrier.init_step, Memory::Shared)

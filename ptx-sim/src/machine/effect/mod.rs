@@ -1,5 +1,5 @@
-//! What each instruction does to the parts of a machine, and what it is reported for: the methods
-//! that the executing side calls.
+//! The effect of each instruction on the components of a machine, and the errors reported for it:
+//! the methods that the executing side calls.
 
 mod access;
 mod async_op;

@@ -1,4 +1,4 @@
-//! `wgmma` and `setmaxnreg`: what the warps of a warpgroup do together.
+//! `wgmma` and `setmaxnreg`: operations of the warps of a warpgroup.
 
 use std::rc::Rc;
 
@@ -22,17 +22,17 @@ const TOGETHER: &str = "all four warps of a warpgroup, the first of which has a 
                         instructions with the same descriptors, and none under a condition that differs between them";
 const WAIT: &str = "[[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps end";
 
-/// The warp of a thread.
+/// Returns the warp of a thread.
 const fn warp_of(who: ThreadId) -> WarpIndex {
     WarpIndex(who.thread.0 / tma_model::limits::WARP_THREADS)
 }
 
-/// The first thread of a warp.
+/// Returns the first thread of a warp.
 const fn first_of(block: BlockRank, warp: WarpIndex) -> ThreadId {
     ThreadId { block, thread: ThreadIndex(warp.0 * tma_model::limits::WARP_THREADS) }
 }
 
-/// The threads of a whole warp.
+/// Returns the threads of a warp, which must be whole.
 fn threads_of(block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadId> {
     let first = first_of(block, warp).thread.0;
     let threads = first..first + tma_model::limits::WARP_THREADS;
@@ -40,17 +40,17 @@ fn threads_of(block: BlockRank, warp: WarpIndex) -> impl Iterator<Item = ThreadI
 }
 
 impl Machine {
-    /// Whether order is checked, in registers as in shared memory.
+    /// Returns whether order is checked, in registers as well as in shared memory.
     pub(crate) fn checks_order(&self) -> bool {
         self.order.is_checked()
     }
 
-    /// `wgmma.mma_async`, of a warp; `issuer` is its first thread.
+    /// `wgmma.mma_async` of a warp. `issuer` is the first thread of the warp.
     ///
     /// # Errors
     ///
-    /// Descriptors that lead nowhere, and warps that issue something else than others of their
-    /// warpgroup.
+    /// If a descriptor is invalid or out of bounds, or warps of a warpgroup issue different
+    /// instructions.
     pub(crate) fn multiply(&mut self, issuer: Actor, what: &Multiply<'_>) -> Result<(), Stop> {
         let action = issuer.does("issues the multiplication");
         let member = self.member(action)?;
@@ -95,11 +95,11 @@ impl Machine {
         Ok(())
     }
 
-    /// `wgmma.commit_group`, of a warp.
+    /// `wgmma.commit_group` of a warp.
     ///
     /// # Errors
     ///
-    /// Another instruction than that of other warps of the warpgroup.
+    /// If other warps of the warpgroup issue another instruction.
     pub(crate) fn multiply_commit(&mut self, issuer: Actor, pc: u32) -> Result<(), Stop> {
         let action = issuer.does("commits");
         let member = self.member(action)?;
@@ -110,8 +110,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `wgmma.wait_group`, of a warp: the last group that is complete for it; none if it has to
-    /// wait.
+    /// `wgmma.wait_group` of a warp. Returns the last group that is complete for the warp, or
+    /// `None` if it must wait.
     pub(crate) fn multiply_wait(&mut self, block: BlockRank, warp: WarpIndex, pending: u32) -> Option<u32> {
         let member = Member::of(block, warp);
         if !self.tensor_cores.exists(member.warpgroup) {
@@ -130,21 +130,21 @@ impl Machine {
         Some(last)
     }
 
-    /// A warp lends a register, which holds a part of D, until it takes it back.
+    /// Lends a register of a warp, which holds a part of D, until the warp takes it back.
     pub(crate) fn lend(&mut self, block: BlockRank, warp: WarpIndex, register: Reg, lanes: &[u32; 32]) {
         self.tensor_cores.lend(Member::of(block, warp), register, lanes);
     }
 
-    /// What a register that a warp has lent holds now.
+    /// Returns the current contents of a register that a warp has lent.
     pub(crate) fn lent(&self, block: BlockRank, warp: WarpIndex, register: Reg) -> Option<&[u32]> {
         self.tensor_cores.lent(Member::of(block, warp), register)
     }
 
-    /// `setmaxnreg`, of a warp.
+    /// `setmaxnreg` of a warp.
     ///
     /// # Errors
     ///
-    /// `dec` to more, or `inc` to less, than the warp has.
+    /// If `dec` asks for more, or `inc` for fewer, registers than the warp has.
     pub(crate) fn change_registers(&mut self, actor: Actor, count: u32, grows: bool) -> Result<Poll, Stop> {
         let warp = warp_of(actor.who);
         match self.registers.change(actor.who.block, warp, count, grows) {
@@ -159,17 +159,17 @@ impl Machine {
         }
     }
 
-    /// Whether a wait for groups of multiplications might end.
+    /// Returns whether a wait for `wgmma` groups might end.
     pub(super) fn multiply_may_end(&self, who: ThreadId, pending: u32) -> bool {
         self.tensor_cores.may_end(Member::of(who.block, warp_of(who)), pending)
     }
 
-    /// Whether there may be as many registers as a warp waits for.
+    /// Returns whether the registers that a warp waits for may be available.
     pub(super) fn registers_may_do(&self, who: ThreadId, count: u32) -> bool {
         self.registers.may_grow(who.block, warp_of(who), count)
     }
 
-    /// The operands of a multiplication are read.
+    /// Reads the operands of a multiplication.
     pub(super) fn read_operands(&mut self, warpgroup: WarpgroupId, number: u32) {
         if self.tensor_cores.under_way(warpgroup, number).is_none() {
             let lost = "the operands are read of a multiplication that is not under way";
@@ -179,8 +179,8 @@ impl Machine {
         self.tensor_cores.read(warpgroup, number, shared);
     }
 
-    /// A warp that ends has to have waited for its multiplications, and to have issued all that the
-    /// others have.
+    /// Checks that a warp that exits has waited for its multiplications, and has issued everything
+    /// that the other warps have.
     pub(super) fn check_multiplications(&mut self, ends: Actor) {
         let warp = warp_of(ends.who);
         let member = Member::of(ends.who.block, warp);
@@ -206,7 +206,8 @@ impl Machine {
         }
     }
 
-    /// The block ends: the warps of a warpgroup have to have changed their registers together.
+    /// Checks, when the block ends, that the warps of each warpgroup have executed equally many
+    /// `setmaxnreg`.
     pub(super) fn check_registers(&mut self, ends: Actor) {
         let Some([most, least]) = self.registers.uneven(ends.who.block) else { return };
         let message =
@@ -264,7 +265,7 @@ impl Machine {
         log.stop(finding)
     }
 
-    /// What a multiplication reads, of the bits of its descriptors.
+    /// Decodes the descriptors of a multiplication.
     fn plan(&mut self, action: Action, what: &Multiply<'_>) -> Result<Plan, Stop> {
         let left = match what.left {
             LeftOperand::Shared(bits) => Left::Shared(self.descriptor(action, Side::A, bits)?),
@@ -274,7 +275,8 @@ impl Machine {
         Ok(Plan { form: what.form, left, right, majors: what.majors })
     }
 
-    /// The metadata that a warp's threads hold for a sparse A has to name elements of each group.
+    /// Checks that the metadata of a sparse A, held by threads of the warp, selects valid elements
+    /// of each group.
     fn check_metadata(&mut self, action: Action, form: Form, metadata: Metadata<'_>) -> Result<(), Stop> {
         let groups = form.k() / form.a.group();
         let places = (0..16).flat_map(|row| (0..groups).map(move |group| (row, group)));
@@ -301,7 +303,7 @@ impl Machine {
         self.refuse_with_help(action, FindingKind::IllegalMultiplication, message, help)
     }
 
-    /// An operand is read from now on until `group` is known to be complete.
+    /// Records that an operand is read from now on, until `group` is known to be complete.
     fn read_matrix(&mut self, issuer: Actor, matrix: Matrix, group: Epoch) {
         let rank = issuer.who.block;
         let views = self.order.of_warp(rank, warp_of(issuer.who));

@@ -1,4 +1,4 @@
-//! Operands of `wgmma` in shared memory: what their descriptors may lead to.
+//! Checks on the operands of `wgmma` in shared memory, and on their descriptors.
 
 use tma_model::Swizzle;
 use tma_model::mma::{CHUNK_BYTES, Descriptor};
@@ -29,21 +29,21 @@ const fn in_words(swizzle: Swizzle) -> &'static str {
     }
 }
 
-/// What is wrong with how an operand reads what tensor copies have brought.
+/// An operand that is read differently from how tensor copies wrote it.
 enum Misread {
     /// The chunk at this address was loaded with another swizzle.
     Swizzle { at: u32, loaded: Swizzle },
-    /// The second chunk does not follow the first one in their tile, as it does in the operand. Each
-    /// has an address, a row and a chunk of the row.
+    /// The second chunk follows the first one in the operand, but not in their tile. Each has an
+    /// address, a row and a chunk of the row.
     Order([(u32, [u32; 2]); 2]),
 }
 
 impl Machine {
-    /// The fields of a descriptor.
+    /// Decodes a descriptor.
     ///
     /// # Errors
     ///
-    /// Bits that are in no field.
+    /// If bits outside of all fields are set.
     pub(super) fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
         let kind = FindingKind::IllegalMultiplication;
         let Ok(descriptor) = Descriptor::decode(bits) else {
@@ -64,8 +64,8 @@ impl Machine {
         Ok(descriptor)
     }
 
-    /// All that an operand's descriptor names has to be shared memory and, where the start is in a
-    /// variable, that variable; and each chunk of it is another.
+    /// Checks that everything a descriptor addresses is shared memory, that it lies within one
+    /// variable if the start does, and that no chunk is addressed twice.
     pub(super) fn check_bounds(&mut self, action: Action, matrix: Matrix) -> Result<(), Stop> {
         let (start, side) = (matrix.descriptor.start, matrix.side);
         let window = &self.memory.window;
@@ -100,9 +100,9 @@ impl Machine {
         Ok(())
     }
 
-    /// What a tensor copy has brought is read as it was laid out: with the same swizzle, or with
-    /// and without one in a chunk that the pattern does not move; and in the same order. What
-    /// threads or other copies have written since is theirs to lay out.
+    /// Checks that data of a tensor copy is read in the layout in which it was written: in the same
+    /// order, and with the same swizzle (or without one, for a chunk that the pattern does not
+    /// move). Data that threads or other copies have written since may have any layout.
     pub(super) fn check_tile(&mut self, action: Action, matrix: Matrix) {
         if !self.order.is_checked() || matrix.descriptor.base_offset != 0 {
             return;
@@ -136,7 +136,7 @@ impl Machine {
     }
 }
 
-/// A chunk that was loaded with another swizzle than an operand is read with.
+/// Finds a chunk that was loaded with another swizzle than it is read with.
 fn other_swizzle(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
     let swizzle = matrix.descriptor.swizzle;
     matrix.chunks().find_map(|at| {
@@ -147,8 +147,8 @@ fn other_swizzle(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
     })
 }
 
-/// Neighbours of an operand that are of one tile, and no neighbours there. A step of 0 bytes repeats
-/// rows on purpose.
+/// Finds chunks that are adjacent in an operand and belong to one tile, but are not adjacent there.
+/// A stride of 0 bytes repeats rows on purpose.
 fn other_order(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
     let (width, [between_lines, between_panels]) = (matrix.width() as usize, matrix.steps());
     let chunks: Vec<_> = matrix.chunks().map(|at| (at, shared.tile_chunk(at))).collect();

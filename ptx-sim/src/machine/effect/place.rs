@@ -1,4 +1,4 @@
-//! Where an instruction's pointers lead, and what is refused of that.
+//! Resolution of an instruction's pointers, and the errors in it.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::machine::types::{Action, Actor, Pointer, Space};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
 impl Machine {
-    /// Finds the bytes that an instruction accesses.
+    /// Resolves the bytes that an instruction accesses.
     pub(super) fn place(&mut self, action: Action, pointer: Pointer, extent: Extent) -> Result<Place, Stop> {
         let Action { who, site, does } = action;
         self.place_of(&Actor { who, site }, does, pointer, extent)
     }
 
-    /// The same for loads and stores of threads, of which there are many: inlined, and what a
-    /// finding would say of the actor is put together only where there is one.
+    /// Resolves the bytes of a thread's load or store. These are frequent, so the function is
+    /// inlined, and the actor is only described if there is a finding.
     #[inline(always)]
     pub(super) fn place_of(
         &mut self,
@@ -45,7 +45,7 @@ impl Machine {
         }
     }
 
-    /// As [`place`](Self::place), for what has to be shared memory.
+    /// Resolves like [`place`](Self::place), for pointers that must be to shared memory.
     pub(super) fn shared_place(
         &mut self,
         action: Action,
@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// Records why the kernel cannot go on.
+    /// Records the error that stops the cluster.
     #[cold]
     pub(super) fn refuse<T>(
         &mut self,
@@ -73,7 +73,7 @@ impl Machine {
         self.stop(Finding::new(kind, message).with(party))
     }
 
-    /// Records why the kernel cannot go on, and what to do.
+    /// Records the error that stops the cluster, with help.
     #[cold]
     pub(super) fn refuse_with_help<T>(
         &mut self,
@@ -86,7 +86,7 @@ impl Machine {
         self.stop(Finding::new(kind, message).with(party).help(help))
     }
 
-    /// Records that the copy engine refuses a copy, and what to do, where that is known.
+    /// Records that the copy engine refuses a copy, with help if there is any.
     pub(super) fn illegal<T>(&mut self, action: Action, message: String, help: &str) -> Result<T, Stop> {
         let kind = FindingKind::IllegalCopy;
         if help.is_empty() {
@@ -126,8 +126,7 @@ impl Machine {
         self.diagnostics.stop(finding.with(party))
     }
 
-    /// Records that an access to global memory is refused. Of a copy that is on its way the rest
-    /// goes on.
+    /// Records that an access to global memory is refused. A copy in flight continues regardless.
     #[cold]
     pub(super) fn global_fault(
         &mut self,

@@ -1,9 +1,10 @@
-//! Shared variables that a source line accesses. Addresses alone do not tell them: a kernel of this
-//! project has all of its shared memory as one symbol, and an index past the end of a variable is
-//! the address of its neighbour.
+//! Checks that accesses hit the shared variables that their source line names. The address alone is
+//! not enough: kernels of this project have all their shared memory in one symbol, and an index
+//! past the end of a variable is the address of its neighbour.
 //!
-//! An access has to hit a byte of one of the line's variables, and need not be within it: the
-//! compiler joins accesses of neighbours into one instruction, which has the line of one of them.
+//! An access must hit a byte of one of the line's variables, but need not lie within it: the
+//! compiler merges accesses to neighbours into one instruction, which carries the line of one of
+//! them.
 
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
@@ -11,12 +12,12 @@ use crate::machine::types::{Action, Actor, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
 
 impl Machine {
-    /// Checks that what a thread accesses is of one of `variables`, by their numbers among the
-    /// names, in whichever block of the cluster. What is not in shared memory is not looked at.
+    /// Checks that a thread's access hits one of `variables`, indices into the names, in any block
+    /// of the cluster. Accesses outside shared memory are ignored.
     ///
     /// # Errors
     ///
-    /// Out of bounds of the variables.
+    /// If the access hits none of the variables.
     #[inline]
     pub(crate) fn check_variables(
         &mut self,
@@ -42,7 +43,7 @@ impl Machine {
         bytes: u32,
         variables: &[u32],
     ) -> Result<(), Stop> {
-        // Outside of the block's memory the access itself is refused.
+        // The access itself is refused if it is outside the block's memory.
         let Some(at) = u32::try_from(at).ok().filter(|at| self.memory.window.contains(at)) else {
             return Ok(());
         };

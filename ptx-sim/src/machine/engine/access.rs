@@ -1,5 +1,5 @@
-//! The accesses of an asynchronous operation, which are recorded as it starts: the one place that
-//! tells memory of them.
+//! The accesses of asynchronous operations. All of them are recorded here, when the operation
+//! starts.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::machine::memory::{Conflict, IN_FLIGHT, Mark, Memory, POISON, Store, S
 use crate::machine::order::HappensBefore;
 use crate::machine::types::Action;
 
-/// An earlier access that the start of an operation does not go with.
+/// An earlier access that conflicts with the start of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Clash {
-    /// In the shared memory of a block.
+    /// A conflict in the shared memory of a block.
     Shared { action: Action, act: Act, rank: BlockRank, conflict: Conflict },
-    /// A bulk store to global memory that nobody has waited for.
+    /// A bulk store to global memory that no thread has waited for.
     NotStored { action: Action, address: u64, stretch: Stretch },
-    /// In global memory.
+    /// A conflict in global memory.
     Global { action: Action, manner: Manner, conflict: GlobalConflict },
 }
 
-/// The step that stands for an operation that is to land and whose completion has no step yet.
+/// Returns the step that represents an operation whose completion has no step yet.
 fn in_flight(operation: OperationId) -> Epoch {
     Epoch::new(IN_FLIGHT, operation.0)
 }
 
 impl AsyncOp {
-    /// Records what it reads and writes from now on. Shared memory that it is to replace holds
-    /// poison until then.
+    /// Records the reads and writes of the operation from now on. Shared memory that it will
+    /// replace holds poison until then.
     pub(in crate::machine) fn record_accesses(
         &self,
         number: OperationId,
@@ -55,7 +55,7 @@ impl AsyncOp {
             }
             match self.reads {
                 Source::Global => {
-                    // Of `cp.async` this was found as it was for a load.
+                    // For `cp.async` this was already reported like a load's.
                     let unfinished =
                         if self.is_in_async_proxy() { self.read_unfinished(&part, memory) } else { None };
                     let conflict = self.read_global(&part, number, memory, order.view(part.who));
@@ -71,7 +71,7 @@ impl AsyncOp {
         clashes
     }
 
-    /// Shared memory is read from now on, until the step `done` is known.
+    /// Records a read of shared memory that lasts until the step `done` is known.
     fn read_shared(
         &self,
         part: &Part,
@@ -94,7 +94,7 @@ impl AsyncOp {
         first.map(|conflict| Clash::Shared { action, act, rank, conflict })
     }
 
-    /// Shared memory is this operation's from now on, until `step` is known.
+    /// Records a write of shared memory that lasts until `step` is known.
     fn write_shared(
         &self,
         part: &Part,
@@ -122,7 +122,7 @@ impl AsyncOp {
         first.map(|conflict| Clash::Shared { action, act, rank: target.rank, conflict })
     }
 
-    /// A bulk store to what is read that nobody has waited for.
+    /// Finds a bulk store that no thread has waited for, to memory that the operation reads.
     fn read_unfinished(&self, part: &Part, memory: &Memory) -> Option<Clash> {
         if memory.stores.is_empty() {
             return None;
@@ -135,7 +135,7 @@ impl AsyncOp {
         Some(Clash::NotStored { action: self.starts(part.who), address, stretch })
     }
 
-    /// Global memory is read from now on, until the operation has landed.
+    /// Records a read of global memory that lasts until the operation has landed.
     fn read_global(
         &self,
         part: &Part,
@@ -168,8 +168,8 @@ impl AsyncOp {
         Some(Clash::Global { action: self.starts(part.who), manner, conflict })
     }
 
-    /// Global memory is this operation's from now on. Where that is combined with what is there, it
-    /// is read as well.
+    /// Records a write of global memory. A write that is combined with the contents of memory also
+    /// reads them.
     fn write_global(
         &self,
         part: &Part,
@@ -194,8 +194,7 @@ impl AsyncOp {
         unfinished.or(conflict)
     }
 
-    /// Where units are in global memory, each from a first address to an end. Those that lie
-    /// together are one.
+    /// Returns the ranges of units in global memory, as merged pairs of start and end.
     pub(in crate::machine) fn stretches(&self, units: Range<u32>) -> impl Iterator<Item = (u64, u64)> + '_ {
         joined(self.units.some(units).filter_map(|unit| unit.stretch()))
     }

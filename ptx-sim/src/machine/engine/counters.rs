@@ -1,34 +1,34 @@
-//! What the asynchronous engines have moved.
+//! Counts of the copies of the asynchronous engines.
 
 use std::fmt;
 
-/// A kind of asynchronous copy: which engine makes it, and from where to where.
+/// The kind of an asynchronous copy: its engine, source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CopyKind {
-    /// `cp.async.bulk.tensor`, global to shared memory of one block.
+    /// `cp.async.bulk.tensor`, from global memory to the shared memory of one block.
     TensorLoad,
-    /// The same with `.multicast::cluster`.
+    /// `cp.async.bulk.tensor` with `.multicast::cluster`.
     TensorMulticast,
-    /// `cp.async.bulk.tensor`, shared to global memory.
+    /// `cp.async.bulk.tensor`, from shared to global memory.
     TensorStore,
     /// `cp.reduce.async.bulk.tensor`.
     TensorReduce,
     /// `cp.async.bulk.prefetch.tensor`.
     TensorPrefetch,
-    /// `cp.async.bulk`, global to shared memory of one block.
+    /// `cp.async.bulk`, from global memory to the shared memory of one block.
     BulkLoad,
-    /// The same with `.multicast::cluster`.
+    /// `cp.async.bulk` with `.multicast::cluster`.
     BulkMulticast,
-    /// `cp.async.bulk`, shared to global memory.
+    /// `cp.async.bulk`, from shared to global memory.
     BulkStore,
-    /// `cp.async.bulk`, shared memory to that of another block of the cluster.
+    /// `cp.async.bulk`, from shared memory to that of another block of the cluster.
     BulkAcross,
     /// `cp.async.bulk.prefetch`.
     BulkPrefetch,
 }
 
 impl CopyKind {
-    /// All of them, in the order in which they are shown.
+    /// All kinds, in the order in which they are shown.
     pub const ALL: [Self; 10] = [
         Self::TensorLoad,
         Self::TensorMulticast,
@@ -42,7 +42,7 @@ impl CopyKind {
         Self::BulkPrefetch,
     ];
 
-    /// Whether it brings global memory into shared memory.
+    /// Whether the kind copies from global to shared memory.
     pub fn is_load(self) -> bool {
         match self {
             Self::TensorLoad | Self::TensorMulticast | Self::BulkLoad | Self::BulkMulticast => true,
@@ -55,7 +55,7 @@ impl CopyKind {
         }
     }
 
-    /// Whether it writes global memory.
+    /// Whether the kind writes global memory.
     pub fn is_store(self) -> bool {
         match self {
             Self::TensorStore | Self::TensorReduce | Self::BulkStore => true,
@@ -87,40 +87,41 @@ impl fmt::Display for CopyKind {
     }
 }
 
-/// Copies, and what they move.
+/// The number of copies, and the bytes that they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Instructions, counted once a thread that issues them.
+    /// Instructions, counted once for each thread that issues them.
     pub copies: u64,
-    /// Bytes of shared memory that they write or read: whole boxes, with what lies outside of the
-    /// tensor, and once for each block that a multicast writes to. Of a prefetch, the bytes that it
-    /// asks for.
+    /// Bytes of shared memory that the copies write or read: whole boxes, including the part
+    /// outside the tensor, and once for each block that a multicast writes to. For a prefetch, the
+    /// bytes that it requests.
     pub bytes: u64,
 }
 
-/// What the asynchronous engines have moved, by kind of copy.
+/// The copies of the asynchronous engines, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     moved: [Moved; CopyKind::ALL.len()],
 }
 
 impl Counters {
-    /// What copies of one kind have moved.
+    /// Returns the counts of copies of one kind.
     pub fn of(&self, kind: CopyKind) -> Moved {
         self.moved[kind as usize]
     }
 
-    /// All kinds, those that nothing was moved by too.
+    /// Returns the counts of all kinds, including those without copies.
     pub fn iter(&self) -> impl Iterator<Item = (CopyKind, Moved)> + '_ {
         CopyKind::ALL.into_iter().map(|kind| (kind, self.of(kind)))
     }
 
-    /// Copies from global to shared memory, of all kinds.
+    /// Returns the counts of copies from global to shared memory, of all kinds.
     pub fn loads(&self) -> Moved {
         self.total(CopyKind::is_load)
     }
 
-    /// Copies from shared to global memory, of all kinds, reductions included.
+    /// Returns the counts of copies from shared to global memory, of all kinds, reductions
+    /// included.
     pub fn stores(&self) -> Moved {
         self.total(CopyKind::is_store)
     }
@@ -139,7 +140,7 @@ impl Counters {
         moved.bytes += bytes;
     }
 
-    /// Adds what was moved elsewhere.
+    /// Adds the counts of another cluster.
     pub(crate) fn add(&mut self, other: &Self) {
         for (moved, other) in self.moved.iter_mut().zip(&other.moved) {
             moved.copies += other.copies;

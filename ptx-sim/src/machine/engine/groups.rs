@@ -1,4 +1,4 @@
-//! The groups of copies that each thread has issued, and what it has not waited for.
+//! The groups of copies that each thread has issued, and the copies that it has not waited for.
 
 use tma_model::sync::{BulkGroups, Component, CopyGroups, Epoch, GroupEnd, GroupWait, Issue};
 
@@ -12,23 +12,23 @@ use crate::machine::types::{Actor, Site};
 #[derive(Debug, Default)]
 pub(super) struct BulkState {
     pub(super) groups: BulkGroups,
-    /// The clock component that counts the groups that were waited for.
+    /// The clock component that counts the groups whose sources are known to have been read.
     component: Option<Component>,
-    /// The one that counts the groups that are known to be written.
+    /// The clock component that counts the groups that are known to have been written.
     written: Option<Component>,
-    /// The last copy of each group not waited for.
+    /// The copies of each group that were not waited for.
     unwaited: Vec<(u32, Site)>,
 }
 
-/// What a thread has issued of `cp.async`.
+/// The `cp.async` of a thread.
 #[derive(Debug, Default)]
 pub(super) struct CopyState {
     groups: CopyGroups,
-    /// The clock component that counts its batches.
+    /// The clock component that counts the batches.
     component: Option<Component>,
-    /// Arrivals that are to come when the batches up to theirs have landed.
+    /// Arrivals that become due when all batches up to theirs have landed.
     arrivals: Vec<Arrival>,
-    /// The copies that neither a wait nor an mbarrier stands for, by batch.
+    /// The copies that neither a wait nor an mbarrier covers, by batch.
     unwaited: Vec<(u32, Site)>,
 }
 
@@ -37,13 +37,13 @@ pub(super) struct CopyState {
 pub(in crate::machine) struct Arrival {
     pub(in crate::machine) actor: Actor,
     pub(in crate::machine) place: SharedPlace,
-    /// The thread's batch that it waits for, with those before.
+    /// The last batch of the thread that it waits for.
     pub(in crate::machine) batch: Epoch,
-    /// What had happened when it was issued.
+    /// The knowledge of the past at the time of issue.
     pub(in crate::machine) issue: Issue,
 }
 
-/// A component that is made when it is first asked for.
+/// Returns a component, which is created at the first call.
 fn component_of(known: &mut Option<Component>, who: ThreadId, order: &mut HappensBefore) -> Component {
     *known.get_or_insert_with(|| {
         let component = order.new_component();
@@ -52,7 +52,7 @@ fn component_of(known: &mut Option<Component>, who: ThreadId, order: &mut Happen
     })
 }
 
-/// Adds a copy that is to be waited for.
+/// Adds a copy that must be waited for.
 fn add_unwaited(list: &mut Vec<(u32, Site)>, number: u32, site: Site) {
     if list.last() != Some(&(number, site)) {
         list.push((number, site));
@@ -60,8 +60,8 @@ fn add_unwaited(list: &mut Vec<(u32, Site)>, number: u32, site: Site) {
 }
 
 impl Engines {
-    /// The bulk group that the next copy of a thread is of, as the step that tells that its sources
-    /// are read, and the one that tells that it is written.
+    /// Returns the bulk group of a thread's next copy: the step at which its sources have been
+    /// read, and the step at which it has been written.
     pub(in crate::machine) fn open_group(
         &mut self,
         actor: Actor,
@@ -75,7 +75,7 @@ impl Engines {
         (Epoch::new(component, number), Epoch::new(written, number))
     }
 
-    /// A thread knows that its bulk groups up to `last` are written.
+    /// Lets a thread know that its bulk groups up to `last` have been written.
     pub(in crate::machine) fn know_written(&self, who: ThreadId, last: u32, order: &mut HappensBefore) {
         if let Some(component) = self.bulk[who].written
             && last > 0
@@ -84,17 +84,17 @@ impl Engines {
         }
     }
 
-    /// A copy of so many pieces is started in the current bulk group.
+    /// Starts a copy of this many pieces in the current bulk group.
     pub(in crate::machine) fn start_in_group(&mut self, who: ThreadId, pieces: u32) {
         self.bulk[who].groups.start(pieces);
     }
 
-    /// A piece of a bulk group has been read.
+    /// Records that a piece of a bulk group has been read.
     pub(in crate::machine) fn group_read(&mut self, who: ThreadId, group: Epoch) {
         self.bulk[who].groups.read(group.count());
     }
 
-    /// A piece of a bulk group has been written.
+    /// Records that a piece of a bulk group has been written.
     pub(in crate::machine) fn group_written(&mut self, who: ThreadId, group: Epoch) {
         self.bulk[who].groups.written(group.count());
     }
@@ -104,8 +104,8 @@ impl Engines {
         self.bulk[who].groups.commit();
     }
 
-    /// `cp.async.bulk.wait_group`: the last group that was waited for, or none if the thread has to
-    /// wait.
+    /// `cp.async.bulk.wait_group`. Returns the last group that is complete, or `None` if the thread
+    /// must wait.
     pub(in crate::machine) fn wait_groups(
         &mut self,
         who: ThreadId,
@@ -128,7 +128,7 @@ impl Engines {
         }
     }
 
-    /// A copy of a bulk group that its thread has not waited for, and whether the group was
+    /// Returns a copy of a bulk group that its thread has not waited for, and whether the group was
     /// committed.
     pub(in crate::machine) fn unwaited_group(&self, who: ThreadId) -> Option<(Site, bool)> {
         let bulk = &self.bulk[who];
@@ -136,14 +136,14 @@ impl Engines {
         Some((site, number <= bulk.groups.committed()))
     }
 
-    /// What a thread has issued of `cp.async`. Most threads issue nothing, and most kernels have
-    /// none that does.
+    /// Returns the state of a thread's `cp.async`. It is allocated at the first use, since most
+    /// kernels have none.
     fn copies(&mut self, who: ThreadId) -> &mut CopyState {
         let shape = self.shape;
         &mut self.copies.get_or_insert_with(|| PerThread::new(shape, |_| CopyState::default()))[who]
     }
 
-    /// A thread starts a `cp.async`: the batch that it is of, as the step that tells of it.
+    /// Starts a `cp.async` of a thread. Returns the step of the batch that it belongs to.
     pub(in crate::machine) fn start_copy(&mut self, actor: Actor, order: &mut HappensBefore) -> Epoch {
         let copies = self.copies(actor.who);
         let component = component_of(&mut copies.component, actor.who, order);
@@ -153,7 +153,7 @@ impl Engines {
         Epoch::new(component, batch)
     }
 
-    /// A `cp.async` of a batch has landed. The answer are the arrivals that may now come.
+    /// Records that a `cp.async` of a batch has landed. Returns the arrivals that are now due.
     pub(in crate::machine) fn copy_landed(&mut self, who: ThreadId, batch: Epoch) -> Vec<Arrival> {
         self.copies(who).groups.landed(batch.count());
         self.take_arrivals(who)
@@ -164,7 +164,8 @@ impl Engines {
         self.copies(who).groups.commit();
     }
 
-    /// `cp.async.wait_group`, and without a number `cp.async.wait_all`: whether the thread goes on.
+    /// `cp.async.wait_group`; without a number, `cp.async.wait_all`. Returns whether the thread
+    /// goes on.
     pub(in crate::machine) fn wait_copies(
         &mut self,
         who: ThreadId,
@@ -185,8 +186,8 @@ impl Engines {
         }
     }
 
-    /// `cp.async.mbarrier.arrive`: ends a thread's batch. The answer are the arrivals that may come
-    /// at once.
+    /// `cp.async.mbarrier.arrive`: ends a thread's batch. Returns the arrivals that are due at
+    /// once.
     pub(in crate::machine) fn arrive_after_copies(
         &mut self,
         actor: Actor,
@@ -202,7 +203,7 @@ impl Engines {
         self.take_arrivals(actor.who)
     }
 
-    /// The arrivals of which the copies have landed.
+    /// Takes the arrivals whose copies have landed.
     fn take_arrivals(&mut self, who: ThreadId) -> Vec<Arrival> {
         let CopyState { arrivals, groups, .. } = self.copies(who);
         if arrivals.is_empty() {
@@ -211,7 +212,7 @@ impl Engines {
         arrivals.extract_if(.., |arrival| groups.has_landed(arrival.batch.count())).collect()
     }
 
-    /// A `cp.async` that its thread has not waited for.
+    /// Returns a `cp.async` that its thread has not waited for.
     pub(in crate::machine) fn unwaited_copy(&self, who: ThreadId) -> Option<Site> {
         let copies = &self.copies.as_ref()?[who];
         copies.unwaited.first().map(|&(_, site)| site)

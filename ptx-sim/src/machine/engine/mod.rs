@@ -1,5 +1,5 @@
-//! The asynchronous engines: operations under way, when their pieces take effect, and the groups
-//! that threads wait for.
+//! The asynchronous engines: operations in flight, the time at which their pieces take effect, and
+//! the groups that threads wait for.
 
 mod access;
 pub(super) mod counters;
@@ -28,81 +28,82 @@ use super::random::Random;
 use super::types::Actor;
 use groups::{BulkState, CopyState};
 
-/// Operations under way, and time.
+/// The operations in flight, and simulated time.
 #[derive(Debug)]
 pub(super) struct Engines {
     shape: Shape,
-    /// Steps of time that have gone by.
+    /// The number of steps of time so far.
     now: u64,
     events: BinaryHeap<Reverse<Event>>,
     under_way: BTreeMap<OperationId, UnderWay>,
     /// The last operation that was started.
     started: OperationId,
     bulk: PerThread<BulkState>,
-    /// What threads have issued of `cp.async`; none before the first.
+    /// The `cp.async` of threads; `None` before the first.
     copies: Option<PerThread<CopyState>>,
 }
 
-/// An operation, and how many of its pieces are still to take effect.
+/// An operation, and the number of its pieces that have yet to take effect.
 #[derive(Debug)]
 struct UnderWay {
     op: Rc<AsyncOp>,
     left: u32,
 }
 
-/// Something that takes effect at its time.
+/// An effect that is scheduled for some time.
 #[derive(Debug)]
 struct Event {
     due: u64,
-    /// Draws between events of one time.
+    /// A random number that decides between events of the same time.
     tie: u64,
     what: Due,
 }
 
-/// What takes effect.
+/// A scheduled effect.
 #[derive(Debug)]
 pub(super) enum Due {
     /// A piece of an operation.
     Piece(Piece),
     /// `cp.async.mbarrier.arrive`.
     Arrival(Arrival),
-    /// The operands of a multiplication are read: its number in its warpgroup.
+    /// The read of a multiplication's operands. The number identifies the multiplication in its
+    /// warpgroup.
     Operands(WarpgroupId, u32),
 }
 
-/// Some units of an operation.
+/// A range of units of an operation.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) operation: OperationId,
     pub(super) units: Range<u32>,
-    /// The event's draw. One that is read and written later keeps it, so that the seed draws once.
+    /// The event's random number. A piece that is read and then written keeps it.
     tie: u64,
-    /// What was read from shared memory; none if it is still to be read, or not from there.
+    /// The data read from shared memory; `None` if it is yet to be read, or comes from elsewhere.
     pub(super) data: Option<Vec<u8>>,
 }
 
-/// How an operation is cut into pieces.
+/// The division of an operation into pieces.
 #[derive(Clone, Debug)]
 pub(super) enum Cut {
-    /// As the seed draws it.
+    /// At random.
     Drawn,
     /// One piece.
     Whole,
-    /// Pieces that end at these units, all of them as slow.
+    /// Pieces that end at these units, all equally slow.
     At { slowness: Slowness, ends: Vec<u32> },
 }
 
-/// How long something takes: a few steps, or very many.
+/// The magnitude of a delay: from a few steps to very many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slowness(u64);
 
 impl Slowness {
-    /// Any.
+    /// Draws any of them.
     pub(super) fn any(random: &mut Random) -> Self {
         Self(random.below(4))
     }
 
-    /// Any but the greatest.
+    /// Draws any of them but the greatest.
     pub(super) fn of_second_half(random: &mut Random) -> Self {
         Self(random.below(3))
     }
@@ -146,12 +147,12 @@ impl Engines {
         }
     }
 
-    /// The number of the next operation.
+    /// Returns the number of the next operation.
     pub(super) fn next_number(&self) -> OperationId {
         OperationId(self.started.0 + 1)
     }
 
-    /// Starts an operation; gives the number of its pieces.
+    /// Starts an operation, and returns the number of its pieces.
     pub(super) fn start(&mut self, op: AsyncOp, cut: Cut, random: &mut Random) -> u32 {
         let operation = self.next_number();
         self.started = operation;
@@ -198,7 +199,7 @@ impl Engines {
         self.schedule(delay, tie, Due::Piece(Piece { operation, units, tie, data: None }));
     }
 
-    /// Lets something take effect at a time that is drawn.
+    /// Schedules an effect at a random time.
     pub(super) fn later(&mut self, what: Due, slowness: Slowness, random: &mut Random) {
         let delay = slowness.delay(random);
         self.schedule(delay, random.next(), what);
@@ -208,18 +209,18 @@ impl Engines {
         self.events.push(Reverse(Event { due: self.now + delay, tie, what }));
     }
 
-    /// A piece of an operation has been read, and is to be written later.
+    /// Schedules the write of a piece that has been read.
     pub(super) fn read(&mut self, piece: Piece, data: Vec<u8>, random: &mut Random) {
         let delay = Slowness::of_second_half(random).delay(random);
         self.schedule(delay, piece.tie, Due::Piece(Piece { data: Some(data), ..piece }));
     }
 
-    /// The operation of a number, while it is under way.
+    /// Returns the operation with this number, if it is in flight.
     pub(super) fn get(&self, operation: OperationId) -> Option<&Rc<AsyncOp>> {
         self.under_way.get(&operation).map(|under_way| &under_way.op)
     }
 
-    /// A piece of an operation has taken effect: whether it was the last.
+    /// Records that a piece of an operation has taken effect. Returns whether it was the last.
     pub(super) fn piece_done(&mut self, operation: OperationId) -> bool {
         let Some(under_way) = self.under_way.get_mut(&operation) else { return false };
         debug_assert!(under_way.left > 0, "an operation under way has pieces left");
@@ -231,13 +232,13 @@ impl Engines {
         is_last
     }
 
-    /// The thread that issued an operation, while it is under way.
+    /// Returns the thread that issued an operation, if it is in flight.
     pub(super) fn issuer(&self, operation: OperationId) -> Option<ThreadId> {
         self.get(operation).map(|op| op.issuer.who)
     }
 
-    /// The mbarrier that the bytes of a copy in the asynchronous proxy count at, while it is under
-    /// way.
+    /// Returns the mbarrier that counts the bytes of an asynchronous-proxy copy, if it is in
+    /// flight.
     pub(super) fn completes_on(&self, operation: OperationId) -> Option<SharedPlace> {
         let op = self.get(operation).filter(|op| op.is_in_async_proxy())?;
         match op.completes {
@@ -246,7 +247,8 @@ impl Engines {
         }
     }
 
-    /// Who issued a copy that may still read the tensor map at this address of global memory.
+    /// Returns the issuer of a copy that may still read the tensor map at this address of global
+    /// memory.
     pub(super) fn reader_of_map(&self, address: u64) -> Option<Actor> {
         let by_map = |op: &&Rc<AsyncOp>| match &op.units {
             Units::Box(tensor) => tensor.descriptor == Some(address),
@@ -260,18 +262,18 @@ impl Engines {
         all.filter(by_map).find(reads).map(|op| op.issuer)
     }
 
-    /// Whether the bulk groups of a thread up to `last` have been read.
+    /// Returns whether the bulk groups of a thread up to `last` have been read.
     fn has_read(&self, who: ThreadId, last: u32) -> bool {
         self.bulk[who].groups.is_done(last, GroupEnd::Read)
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is scheduled.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// What takes effect next, if its time has come.
+    /// Takes the next effect, if it is due.
     pub(super) fn pop_due(&mut self) -> Option<Due> {
         if self.events.peek()?.0.due > self.now {
             return None;
@@ -279,12 +281,12 @@ impl Engines {
         self.events.pop().map(|event| event.0.what)
     }
 
-    /// Lets `steps` of time go by; what is then due takes effect with the next step.
+    /// Lets `steps` of time pass. Effects that become due take place with the next step.
     pub(super) fn pass(&mut self, steps: u64) {
         self.now += steps;
     }
 
-    /// Lets time go on to the next event; false if there is none.
+    /// Advances time to the next event. Returns false if there is none.
     pub(super) fn skip(&mut self) -> bool {
         let next = self.events.peek().map(|event| event.0.due);
         self.now = self.now.max(next.unwrap_or(0));

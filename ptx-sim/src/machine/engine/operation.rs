@@ -1,7 +1,7 @@
-//! An asynchronous operation: what it reads, what it writes, and how others learn that it is
-//! complete.
+//! An asynchronous operation: its source, its destination, and the mechanism that signals its
+//! completion.
 //!
-//! | operation | reads | writes | completes |
+//! | operation | source | destination | completion |
 //! | --- | --- | --- | --- |
 //! | `cp.async.bulk.tensor`, `cp.async.bulk`, loads | global | shared | mbarrier |
 //! | the same, stores and reductions | shared | global | bulk group |
@@ -20,23 +20,24 @@ use crate::machine::memory::{LoadedTile, SharedPlace};
 use crate::machine::types::{Action, Actor, Combination};
 use crate::tensor_map::{TensorMap, UNIT, Walk};
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Debug)]
 pub(in crate::machine) struct AsyncOp {
     pub(in crate::machine) issuer: Actor,
     pub(in crate::machine) kind: OpKind,
-    /// The bytes that it moves.
+    /// The bytes that the operation moves.
     pub(in crate::machine) units: Units,
     pub(in crate::machine) reads: Source,
     pub(in crate::machine) writes: Target,
-    /// How they are combined with what is there; none where they replace it.
+    /// The operation that combines the data with the contents of memory; `None` if it replaces
+    /// them.
     pub(in crate::machine) combination: Option<Combination>,
     pub(in crate::machine) completes: Completion,
-    /// What had happened when it was issued.
+    /// The knowledge of the past at the time of issue.
     pub(in crate::machine) issue: Issue,
 }
 
-/// Which instruction it is.
+/// The instruction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum OpKind {
     /// `cp.async.bulk`, with a tensor map or without.
@@ -47,27 +48,27 @@ pub(in crate::machine) enum OpKind {
     RemoteStore,
 }
 
-/// Where it reads.
+/// The source of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Source {
     /// Global memory.
     Global,
-    /// The shared memory of a block, and the step with which that has been read.
+    /// The shared memory of a block, and the step at which it has been read.
     Shared { rank: BlockRank, done: Epoch },
-    /// Nowhere: a thread's value.
+    /// A value of a thread.
     Value([u8; 16]),
 }
 
-/// Where it writes.
+/// The destination of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Target {
-    /// Global memory, and the step with which that has been written.
+    /// Global memory, and the step at which it has been written.
     Global { done: Epoch },
     /// Shared memory.
     Shared(SharedTarget),
 }
 
-/// The shared memory of a block, `moved` bytes after the places that an operation's units name.
+/// The shared memory of a block, `moved` bytes after the offsets that the operation's units name.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct SharedTarget {
     pub(in crate::machine) rank: BlockRank,
@@ -75,37 +76,37 @@ pub(in crate::machine) struct SharedTarget {
 }
 
 impl SharedTarget {
-    /// The place that the units name.
+    /// Returns the offsets that the units name.
     pub(in crate::machine) const fn of(rank: BlockRank) -> Self {
         Self { rank, moved: 0 }
     }
 
-    /// Where a unit goes.
+    /// Returns the destination of a unit.
     #[inline]
     pub(in crate::machine) const fn place(self, unit: &Unit) -> u32 {
         unit.shared.wrapping_add(self.moved)
     }
 }
 
-/// How others learn that it is complete.
+/// The mechanism by which others learn that an operation is complete.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Completion {
-    /// An mbarrier counts its bytes, in the block that they go to.
+    /// An mbarrier in the destination block counts its bytes.
     Mbarrier(SharedPlace),
-    /// It is a part of a bulk group of the thread that issued it.
+    /// The operation belongs to a bulk group of the thread that issued it.
     BulkGroup(Epoch),
-    /// Each lane's part is of a batch of that thread.
+    /// Each lane's part belongs to a batch of that thread.
     Batches,
 }
 
-/// The bytes of an operation, cut into units.
+/// The bytes of an operation, divided into units.
 #[derive(Clone, Debug)]
 pub(in crate::machine) enum Units {
-    /// A box of a tensor map, whose tile is at a shared offset.
+    /// A box of a tensor map, with its tile at an offset in shared memory.
     Box(TensorBox),
-    /// Bytes that lie together: global address and shared offset.
+    /// Contiguous bytes: global address and shared offset.
     Line { global: u64, shared: u32, bytes: u32 },
-    /// Those of the lanes of a warp, each a unit.
+    /// The copies of the lanes of a warp. Each is a unit.
     Lanes(Vec<LaneCopy>),
 }
 
@@ -113,59 +114,59 @@ pub(in crate::machine) enum Units {
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct TensorBox {
     pub(in crate::machine) map: Rc<TensorMap>,
-    /// Where the map lies in global memory, if it does.
+    /// The address of the map in global memory, if it is there.
     pub(in crate::machine) descriptor: Option<u64>,
     pub(in crate::machine) at: [i32; 5],
     pub(in crate::machine) offsets: [u16; 3],
     pub(in crate::machine) tile: u32,
 }
 
-/// `cp.async` of a lane.
+/// The `cp.async` of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct LaneCopy {
     pub(in crate::machine) who: ThreadId,
     pub(in crate::machine) shared: u32,
     pub(in crate::machine) bytes: u32,
     pub(in crate::machine) global: u64,
-    /// How many of the bytes are read; the others become zero.
+    /// The number of bytes that are read. The rest become zeros.
     pub(in crate::machine) read: u32,
-    /// What the source held when the copy was issued.
+    /// The contents of the source when the copy was issued.
     pub(in crate::machine) before: [u8; 16],
-    /// The thread's batch that it is of.
+    /// The thread's batch that the copy belongs to.
     pub(in crate::machine) batch: Epoch,
 }
 
 /// Up to 16 bytes of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Unit {
-    /// Where they are in shared memory, and how many.
+    /// Their offset in shared memory, and their number.
     pub(in crate::machine) shared: u32,
     pub(in crate::machine) bytes: u32,
-    /// Where the first one is in global memory; none if all of them are outside of the tensor.
+    /// The address of the first byte in global memory; `None` if all bytes are outside the tensor.
     pub(in crate::machine) global: Option<u64>,
-    /// Those of them that are in the tensor.
+    /// The range of bytes that lie in the tensor.
     pub(in crate::machine) inside: (u32, u32),
 }
 
 impl Unit {
-    /// Where the bytes that are in the tensor are in global memory: the first address, and the end.
+    /// Returns the range of global addresses of the bytes that lie in the tensor.
     pub(in crate::machine) fn stretch(&self) -> Option<(u64, u64)> {
         let (global, (from, to)) = (self.global?, self.inside);
         Some((global.wrapping_add(from.into()), global.wrapping_add(to.into())))
     }
 }
 
-/// A part of an operation that one thread has issued.
+/// The part of an operation that one thread has issued.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Part {
     pub(in crate::machine) who: ThreadId,
-    /// The step with which it is known to be complete, if that is certain when it is issued.
+    /// The step of its completion, if it is determined at issue.
     pub(in crate::machine) done: Option<Epoch>,
     pub(in crate::machine) units: Range<u32>,
 }
 
 impl OpKind {
-    /// The proxy that it goes through. Source: PTX ISA, "Async proxy"; "cp.async", "st.async".
+    /// Returns the proxy of the operation. Source: PTX ISA, "Async proxy"; "cp.async", "st.async".
     const fn proxy(self) -> Proxy {
         match self {
             Self::Bulk(_) => Proxy::Async,
@@ -173,7 +174,7 @@ impl OpKind {
         }
     }
 
-    /// What its thread does as it starts, and what it has done later.
+    /// Returns the verbs for the issuing thread, in the present and in the past tense.
     pub(in crate::machine) const fn does(self) -> (&'static str, &'static str) {
         match self {
             Self::Bulk(_) | Self::CopyAsync => ("issues the copy", "issued the copy"),
@@ -183,17 +184,17 @@ impl OpKind {
 }
 
 impl AsyncOp {
-    /// What its thread, or that of a part of it, does as it starts.
+    /// Returns the action of the thread `who` that starts the operation or a part of it.
     pub(in crate::machine) fn starts(&self, who: ThreadId) -> Action {
         Action { who, site: self.issuer.site, does: self.kind.does().0 }
     }
 
-    /// What its thread, or that of a part of it, has done.
+    /// Returns the action of the thread `who` that has issued the operation or a part of it.
     pub(in crate::machine) fn issued(&self, who: ThreadId) -> Action {
         Action { who, site: self.issuer.site, does: self.kind.does().1 }
     }
 
-    /// The tile that it moves, if it is a whole one and not interleaved.
+    /// Returns the tile that the operation moves, if it is a box without an interleaved layout.
     pub(in crate::machine) fn tile(&self) -> Option<Rc<LoadedTile>> {
         match &self.units {
             Units::Box(TensorBox { map, .. }) => LoadedTile::of(map),
@@ -201,18 +202,18 @@ impl AsyncOp {
         }
     }
 
-    /// How it writes.
+    /// Returns the operation's write as an access.
     pub(in crate::machine) fn write(&self) -> Access {
         let kind = if self.combination.is_some() { AccessKind::Reduce } else { AccessKind::Write };
         Access::weak(self.kind.proxy(), kind)
     }
 
-    /// Whether it is in the asynchronous proxy.
+    /// Returns whether the operation uses the asynchronous proxy.
     pub(in crate::machine) fn is_in_async_proxy(&self) -> bool {
         self.kind.proxy() == Proxy::Async
     }
 
-    /// Its parts, by the threads that issued them.
+    /// Returns the parts of the operation, by the threads that issued them.
     pub(in crate::machine) fn parts(&self) -> impl Iterator<Item = Part> + '_ {
         let (lanes, done) = match (&self.units, self.completes) {
             (Units::Lanes(lanes), _) => (lanes.as_slice(), None),
@@ -235,7 +236,7 @@ impl AsyncOp {
 }
 
 impl Units {
-    /// How many.
+    /// Returns the number of units.
     pub(in crate::machine) fn len(&self) -> u32 {
         match self {
             Self::Box(tensor) => tensor.walk().units(),
@@ -244,7 +245,7 @@ impl Units {
         }
     }
 
-    /// One of them.
+    /// Returns a unit.
     pub(in crate::machine) fn get(&self, number: u32) -> Unit {
         match self {
             Self::Box(tensor) => boxed(&tensor.walk(), number, tensor.tile),
@@ -262,7 +263,7 @@ impl Units {
         }
     }
 
-    /// Calls `each` with some of them, in their order.
+    /// Calls `each` for a range of units, in order.
     #[inline]
     pub(in crate::machine) fn for_each(&self, range: Range<u32>, mut each: impl FnMut(u32, Unit)) {
         match self {
@@ -274,17 +275,17 @@ impl Units {
         }
     }
 
-    /// Some of them.
+    /// Returns a range of units.
     pub(in crate::machine) fn some(&self, range: Range<u32>) -> impl Iterator<Item = Unit> + '_ {
         range.map(|number| self.get(number))
     }
 
-    /// How many bytes of shared memory they are.
+    /// Returns the total number of bytes of shared memory.
     pub(in crate::machine) fn all_bytes(&self) -> u32 {
         self.bytes(0..self.len())
     }
 
-    /// How many bytes of shared memory some of them are.
+    /// Returns the number of bytes of shared memory in a range of units.
     pub(in crate::machine) fn bytes(&self, range: Range<u32>) -> u32 {
         match self {
             Self::Box(_) => (range.end - range.start) * UNIT,
@@ -294,7 +295,7 @@ impl Units {
     }
 }
 
-/// A unit of a box, whose tile is at this shared offset.
+/// Returns a unit of a box, whose tile is at this shared offset.
 #[inline]
 fn boxed(walk: &Walk<'_>, number: u32, tile: u32) -> Unit {
     let unit = walk.unit(number, tile);

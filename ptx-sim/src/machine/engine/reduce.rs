@@ -1,5 +1,5 @@
-//! `cp.reduce.async.bulk`, with a tensor map and without: combines bytes with what is in memory,
-//! element by element.
+//! `cp.reduce.async.bulk`, with or without a tensor map: combines bytes with the contents of
+//! memory, element by element.
 
 use crate::machine::memory::{GlobalFault, GlobalMemory};
 use crate::machine::types::{Combination, Reduction};
@@ -22,7 +22,7 @@ pub(in crate::machine) fn reduce(
     Ok(())
 }
 
-/// Combines `bytes` into as many of `target`.
+/// Combines `bytes` into the same number of bytes of `target`.
 pub(in crate::machine) fn reduce_bytes(target: &mut [u8], bytes: &[u8], combination: Combination) {
     let Combination { with, element } = combination;
     let width = element.bytes() as usize;
@@ -37,7 +37,7 @@ pub(in crate::machine) fn reduce_bytes(target: &mut [u8], bytes: &[u8], combinat
     }
 }
 
-/// The bits of `old` combined with those of `operand`.
+/// Combines the bits of `old` and `operand`.
 fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
     let computed = |arithmetic| compute(arithmetic, element, old, operand);
     match with {
@@ -64,8 +64,7 @@ fn combine(with: Reduction, element: DataType, old: u64, operand: u64) -> u64 {
     }
 }
 
-/// A reduction that reads the bits as numbers: what it does with unsigned and signed ones, and with
-/// floats.
+/// An arithmetic reduction, as functions on unsigned integers, signed integers and floats.
 #[derive(Clone, Copy)]
 struct Arithmetic(fn(u64, u64) -> u64, fn(i64, i64) -> i64, fn(f64, f64) -> f64);
 
@@ -80,8 +79,8 @@ fn compute(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
             let flushes = matches!(element, DataType::F32Ftz | DataType::Tf32Ftz);
             let kept = |bits: u32| if flushes { flushed(bits) } else { bits };
             let (old, operand) = (f32::from_bits(kept(old as u32)), f32::from_bits(kept(operand as u32)));
-            // An f64 holds the sum of two f32 exactly enough that rounding it again gives the
-            // rounded sum.
+            // The exact result of two `f32` fits an f64 well enough that rounding it a second time
+            // gives the correctly rounded sum.
             let result = float(old.into(), operand.into()) as f32;
             u64::from(if result.is_nan() { NAN } else { kept(result.to_bits()) })
         }
@@ -92,12 +91,13 @@ fn compute(with: Arithmetic, element: DataType, old: u64, operand: u64) -> u64 {
     }
 }
 
-/// The NaN that a sum of `f32` gives. No document has it: seen on an H200 with driver 580.
+/// The NaN that a sum of `f32` returns. This is not documented; it was observed on an H200 with
+/// driver 580.
 const NAN: u32 = 0x7fff_ffff;
 
-/// Subnormal numbers as zeros of their sign: so with the types that say so, and with no others. The
-/// PTX ISA 9.2, "cp.reduce.async.bulk", says that `.add.f32` flushes them, 9.4 that it does not,
-/// and an H200 with driver 580 does not.
+/// Flushes a subnormal to a zero of its sign. Only the types that say so flush. The PTX ISA 9.2,
+/// "cp.reduce.async.bulk", says that `.add.f32` flushes subnormals; 9.4 says that it does not, and
+/// an H200 with driver 580 does not.
 const fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
@@ -105,9 +105,9 @@ const fn flushed(bits: u32) -> u32 {
 /// A 16-bit floating-point format.
 #[derive(Clone, Copy, Debug)]
 struct Format {
-    /// Bits of the mantissa that are stored.
+    /// The stored bits of the mantissa.
     mantissa: u32,
-    /// What the exponent of 1 is stored as.
+    /// The stored exponent of the number 1.
     bias: i32,
 }
 
@@ -130,7 +130,7 @@ impl Format {
         if bits & 0x8000 != 0 { -size } else { size }
     }
 
-    /// Rounds to the nearest, to even where two are near.
+    /// Rounds to the nearest value, ties to even.
     fn round(self, value: f64) -> u16 {
         let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
         let size = value.abs();
@@ -144,7 +144,7 @@ impl Format {
         // The exponent of the last bit that is kept.
         let power = ((size.to_bits() >> 52) as i32 - 1023).max(1 - self.bias) - self.mantissa as i32;
         let whole = (size * 2f64.powi(-power)).round_ties_even() as i64;
-        // A carry out of the mantissa goes up into the exponent, as it has to.
+        // A carry out of the mantissa correctly increments the exponent.
         let bits = i64::from(power + self.mantissa as i32 + self.bias - 1) * (1 << self.mantissa) + whole;
         sign | bits.min(i64::from(top)) as u16
     }

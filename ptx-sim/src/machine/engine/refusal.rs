@@ -1,13 +1,13 @@
-//! What the copy engine refuses of a tensor copy.
+//! Tensor copies that the copy engine refuses.
 //!
-//! Where nothing else is said it was seen on an H200 with driver 580, as an illegal instruction
-//! (`tests/probe`); no document has it.
+//! Unless noted otherwise, these rules were observed on an H200 with driver 580, as illegal
+//! instructions (`tests/probe`), and are not documented.
 
 use crate::machine::types::{Reduction, TensorAction, TensorCopy};
 use crate::tensor_map::{DataType, Mode, TensorMap, UNIT};
 use tma_model::Scalar;
 
-/// Why a copy is refused, and what to do.
+/// The reason why a copy is refused, and help.
 #[derive(Debug)]
 pub(in crate::machine) struct Refusal {
     pub(in crate::machine) message: String,
@@ -61,8 +61,8 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
     }
 }
 
-/// The innermost coordinate is a multiple of 16 bytes; of an interleaved layout it counts slices,
-/// which are.
+/// Checks that the innermost coordinate is a multiple of 16 bytes. With an interleaved layout it
+/// counts slices, which always are.
 fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     let bytes = i64::from(copy.at[0]) * i64::from(map.inner_bytes());
     if bytes % i64::from(UNIT) == 0 {
@@ -75,9 +75,9 @@ fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     refuse(message, "start the box at a multiple of 16 bytes along the innermost dimension")
 }
 
-/// What im2col mode asks for. That corners of stores are within the tensor, and how large offsets
-/// may be, is from the PTX ISA, "Restrictions on tensor copy instructions" and "Im2col mode"; of an
-/// offset the engine takes the low bits.
+/// Checks the rules of im2col mode. The rules that corners of stores lie within the tensor, and on
+/// the size of offsets, come from the PTX ISA, "Restrictions on tensor copy instructions" and
+/// "Im2col mode"; the engine itself takes the low bits of an offset.
 fn columns(
     copy: &TensorCopy,
     map: &TensorMap,
@@ -112,8 +112,8 @@ fn columns(
     }
 }
 
-/// Whether the copy engine has a reduction for a type. An H200 also does with floats that no
-/// document names what it does with `f32`.
+/// Returns whether the copy engine supports a reduction for a type. An H200 treats the float types
+/// that are not documented like `f32`.
 fn reduces(with: Reduction, element: DataType) -> bool {
     with.takes_mapped(match element {
         DataType::U8 => Scalar::U8,

@@ -1,7 +1,7 @@
-//! The reads and writes of clusters that nothing orders: an overlap with a write is a race.
+//! Races between clusters that nothing orders. Any overlap with a write is a race.
 //!
-//! A kernel without strong accesses to global memory has no order between its clusters. Each keeps
-//! its own table, and hands over what it read and wrote when it ends.
+//! In a kernel without strong accesses to global memory, clusters are unordered. Each cluster keeps
+//! its own table, and hands over its reads and writes when it ends.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use super::mark::GlobalAccess;
 use super::table::{LINE, Table, pieces};
 use crate::report::{Finding, Party};
 
-/// Bytes that a cluster accessed in one way.
+/// A range of bytes that a cluster accessed with one kind of access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     start: u64,
@@ -21,19 +21,20 @@ pub(crate) struct Extent {
     pub(crate) party: Party,
 }
 
-/// All that a cluster did with global memory.
+/// All accesses of a cluster to global memory.
 #[derive(Debug, Default)]
 pub(crate) struct Footprint {
     extents: Vec<Extent>,
-    /// The bytes that it wrote, by line.
+    /// The bytes that the cluster wrote, by line.
     bytes: Vec<(u64, Box<[u8; LINE]>)>,
 }
 
 impl Footprint {
-    /// Of a cluster at its end. `party` names who made an access.
+    /// Summarises the accesses of a cluster that has ended. `party` describes the thread that made
+    /// an access.
     pub(in crate::machine) fn of(table: &Table, mut party: impl FnMut(&GlobalAccess) -> Party) -> Self {
         let mut footprint = Self::default();
-        // The last extent of each kind, which the next may continue.
+        // The last extent of each kind. The next cell may extend it.
         let mut last = [None::<usize>; 3];
         for (address, line) in table.lines() {
             for (index, cell) in (0_u64..).zip(&line.cells) {
@@ -41,7 +42,7 @@ impl Footprint {
                 let end = start + (1 << line.shift);
                 let writes = cell.kinds.has(AccessKind::Write);
                 for kind in [AccessKind::Read, AccessKind::Write, AccessKind::Reduce] {
-                    // A write conflicts with all that conflicts with the others.
+                    // A write conflicts with everything that a read or a reduction conflicts with.
                     if !cell.kinds.has(kind) || writes && kind != AccessKind::Write {
                         continue;
                     }
@@ -67,10 +68,10 @@ impl Footprint {
     }
 }
 
-/// Extents that do not overlap, by their starts.
+/// Disjoint extents, by their starts.
 type Extents = BTreeMap<u64, Extent>;
 
-/// The accesses of the clusters of a launch that have ended.
+/// The accesses of all clusters of a launch that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Footprints {
     reads: Extents,
@@ -79,14 +80,14 @@ pub(crate) struct Footprints {
     bytes: HashMap<u64, Box<[u8; LINE]>>,
 }
 
-/// The extents that overlap one.
+/// Returns the extents that overlap the given one.
 fn overlapping<'e>(extents: &'e Extents, with: &Extent) -> impl Iterator<Item = &'e Extent> {
     let before = extents.range(..=with.start).next_back();
     let start = before.filter(|(_, extent)| extent.end > with.start).map_or(with.start, |(start, _)| *start);
     extents.range(start..with.end.max(start)).map(|(_, extent)| extent)
 }
 
-/// Adds an extent where there is none yet.
+/// Adds an extent wherever there is none yet.
 fn insert(extents: &mut Extents, new: &Extent) {
     let mut at = new.start;
     let mut gaps = Vec::new();
@@ -105,7 +106,7 @@ fn insert(extents: &mut Extents, new: &Extent) {
 }
 
 impl Footprints {
-    /// Adds those of a cluster, and hands each race with an earlier cluster to `report`.
+    /// Adds the accesses of a cluster. Each race with an earlier cluster goes to `report`.
     pub(crate) fn add(&mut self, footprint: Footprint, mut report: impl FnMut(Finding)) {
         let Footprint { extents, bytes } = footprint;
         let new: HashMap<u64, Box<[u8; LINE]>> = bytes.into_iter().collect();
@@ -149,7 +150,7 @@ impl Footprints {
         }
     }
 
-    /// Whether an earlier cluster has written the same bytes.
+    /// Returns whether an earlier cluster has written the same bytes.
     fn has_same(&self, new: &HashMap<u64, Box<[u8; LINE]>>, start: u64, end: u64) -> bool {
         pieces(start, end - start).all(|piece| {
             let range = piece.bytes.start as usize..piece.bytes.end as usize;
@@ -162,7 +163,7 @@ impl Footprints {
 }
 
 impl Extent {
-    /// The kind of access.
+    /// Returns the kind of access.
     pub(super) fn kind(&self) -> AccessKind {
         self.kind
     }

@@ -1,9 +1,10 @@
-//! The knowledge that a cluster has of the steps of others.
+//! The knowledge that a cluster has of other clusters' steps.
 //!
-//! A release hands on what its thread knows of its own cluster and of others. A thread of another
-//! cluster that acquires it *imports* it: its imports are numbered, and count as the steps of an
-//! agent of the importing cluster. All edges within that cluster then carry the number, and with it
-//! the knowledge of the other clusters; so does a proxy fence behind the import.
+//! A release passes on the thread's knowledge of its own cluster and of others. When a thread of
+//! another cluster acquires it, the thread *imports* that knowledge. The imports of a thread are
+//! numbered, and count as the steps of an agent of the importing cluster. Every edge within that
+//! cluster then carries the number, and with it the knowledge of other clusters. The same holds for
+//! proxy fences after the import.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,25 +14,25 @@ use tma_model::sync::{Clock, Component, Epoch, Knowledge, Memory, View};
 use super::mark::GlobalAccess;
 use crate::machine::index::ThreadId;
 
-/// The steps of a cluster that are known.
+/// Known steps of one cluster.
 #[derive(Clone, Debug, Default)]
 struct Known {
     knows: Knowledge,
-    /// Those of them that a proxy fence of global memory comes after.
+    /// The steps that a proxy fence of global memory follows.
     fenced: Clock,
 }
 
-/// The steps of clusters that are known, by the clusters' numbers.
+/// Known steps of clusters, by the number of the cluster.
 #[derive(Clone, Debug, Default)]
 pub(in crate::machine) struct Foreign(BTreeMap<u32, Known>);
 
 impl Foreign {
-    /// The steps of one cluster that are known.
+    /// Returns the known steps of one cluster.
     pub(in crate::machine) fn of(&self, cluster: u32) -> Option<&Knowledge> {
         self.0.get(&cluster).map(|known| &known.knows)
     }
 
-    /// Whether it knows all that `other` knows.
+    /// Returns whether this includes everything that `other` knows.
     pub(super) fn covers(&self, other: &Self) -> bool {
         let covered = |(cluster, theirs): (&u32, &Known)| {
             self.0
@@ -41,7 +42,7 @@ impl Foreign {
         other.0.iter().all(covered)
     }
 
-    /// Adds what `other` knows; false if that was known.
+    /// Adds the knowledge of `other`. Returns false if nothing was new.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut news = false;
         for (cluster, theirs) in &other.0 {
@@ -58,7 +59,7 @@ impl Foreign {
         news
     }
 
-    /// Adds the steps that `other` has seen, with a proxy fence after them.
+    /// Adds the steps that `other` has seen, as followed by a proxy fence.
     fn fence(&mut self, other: &Self) {
         for (cluster, theirs) in &other.0 {
             let mine = self.0.entry(*cluster).or_default();
@@ -71,7 +72,7 @@ fn covers(mine: &Knowledge, theirs: &Knowledge) -> bool {
     mine.same(theirs) || mine.seen().covers(theirs.seen()) && mine.over().covers(theirs.over())
 }
 
-/// The imports of a thread, each with all that came before it.
+/// The imports of a thread. Each includes the earlier ones.
 #[derive(Debug)]
 struct Importer {
     component: Component,
@@ -79,13 +80,13 @@ struct Importer {
 }
 
 impl Importer {
-    /// The last import that a clock knows of.
+    /// Returns the last import that a clock knows of.
     fn last(&self, clock: &Clock) -> Option<&Arc<Foreign>> {
         self.imports.get((clock.get(self.component) as usize).checked_sub(1)?)
     }
 }
 
-/// The imports of a cluster.
+/// The imports of all threads of a cluster.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Imports {
     importers: Vec<Importer>,
@@ -93,7 +94,8 @@ pub(in crate::machine) struct Imports {
 }
 
 impl Imports {
-    /// A thread imports what is known of other clusters than `own`. `component` makes an agent.
+    /// Lets a thread import knowledge of clusters other than `own`. `component` is the clock
+    /// component of the thread's import agent, if the thread needs a new one.
     pub(in crate::machine) fn add(
         &mut self,
         who: ThreadId,
@@ -120,12 +122,12 @@ impl Imports {
         view.learn(Epoch::new(importer.component, importer.imports.len() as u32));
     }
 
-    /// Whether a thread has an agent for its imports.
+    /// Returns whether a thread already has an import agent.
     pub(in crate::machine) fn has(&self, who: ThreadId) -> bool {
         self.of.contains_key(&who)
     }
 
-    /// The release of a thread of cluster `own` that knows this.
+    /// Returns the knowledge that a thread of cluster `own` with knowledge `knows` releases.
     pub(super) fn export(&self, own: u32, knows: &Knowledge) -> Foreign {
         let mut all = Foreign::default();
         let fenced = knows.fenced(Memory::Global);
@@ -142,7 +144,7 @@ impl Imports {
     }
 }
 
-/// A thread, or a copy that it starts, as it looks at earlier accesses.
+/// A thread, or a copy that it starts, whose access is compared with earlier ones.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Observer<'o> {
     pub(in crate::machine) cluster: u32,
@@ -156,7 +158,7 @@ impl Observer<'_> {
         self.imports.importers.iter().filter_map(|importer| importer.last(clock)).any(of_cluster)
     }
 
-    /// Whether the access comes before, and what it wrote is seen.
+    /// Returns whether the access happens before the observer and its effect is visible to it.
     #[inline]
     pub(super) fn follows(&self, mark: &GlobalAccess) -> bool {
         if mark.author.cluster == self.cluster {
@@ -165,7 +167,7 @@ impl Observer<'_> {
         self.imported(mark, self.view.knows().seen(), |known| known.knows.seen().knows(mark.step))
     }
 
-    /// Whether the access, which may be a read, comes before.
+    /// Returns whether the access, which may be a read, happens before the observer.
     #[inline]
     pub(super) fn knows_over(&self, mark: &GlobalAccess) -> bool {
         if mark.author.cluster == self.cluster {
@@ -174,7 +176,8 @@ impl Observer<'_> {
         self.imported(mark, self.view.knows().over(), |known| known.knows.over().knows(mark.step))
     }
 
-    /// Whether a proxy fence of global memory comes after a write of a thread that comes before.
+    /// Returns whether a thread's write happens before the observer, with a proxy fence of global
+    /// memory on the way.
     pub(super) fn sees_async(&self, mark: &GlobalAccess) -> bool {
         if mark.author.cluster == self.cluster {
             return self.view.sees_async(mark.step, Memory::Global);
@@ -184,7 +187,8 @@ impl Observer<'_> {
             || self.imported(mark, self.view.knows().seen(), |known| known.fenced.knows(mark.step))
     }
 
-    /// Whether a proxy fence of global memory comes after a read of a thread that comes before.
+    /// Returns whether a thread's read happens before the observer, with a proxy fence of global
+    /// memory on the way.
     pub(super) fn fences_read(&self, mark: &GlobalAccess) -> bool {
         if mark.author.cluster == self.cluster {
             return self.view.fences_read(mark.step, Memory::Global);

@@ -1,9 +1,11 @@
-//! The stores to places with strong accesses, of which a strong load may see others than the last.
+//! The history of stores to places with strong accesses. A strong load may observe stores other
+//! than the last one.
 //!
-//! As Miri and C11Tester keep them (Lidbury and Donaldson, POPL 2017; Luo and Demsky, ASPLOS 2021):
-//! a load sees any store that is not older than the newest that happens before it, and than what a
-//! read that happens before it saw (PTX ISA, "Coherence", "Causality"). Atomic operations read the
-//! newest store and hand on what was released with it (PTX ISA, "Observation").
+//! The histories follow Miri and C11Tester (Lidbury and Donaldson, POPL 2017; Luo and Demsky,
+//! ASPLOS 2021). A load observes any store that is not older than the newest store that happens
+//! before it, or than a store observed by a read that happens before it (PTX ISA, "Coherence",
+//! "Causality"). An atomic operation reads the newest store, and passes on the releases of that
+//! store (PTX ISA, "Observation").
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,10 +17,10 @@ use super::mark::{Author, GlobalAccess, Rule, unordered};
 use super::release::{Release, Released};
 use crate::machine::random::Random;
 
-/// The most stores that are kept of a place. Of older ones no load sees any more, which hardware
-/// may.
+/// The most stores that are kept of a place. Loads no longer observe older stores, which hardware
+/// might.
 const MOST_STORES: usize = 16;
-/// How often in a row a thread sees an old store, so that each loop that waits ends.
+/// The most times in a row that a thread observes an old store. The limit makes polling loops end.
 const MOST_STALE: u8 = 8;
 /// The most bytes of a place.
 pub(super) const WIDEST: usize = 16;
@@ -27,28 +29,30 @@ pub(super) const WIDEST: usize = 16;
 #[derive(Debug)]
 struct Store {
     value: [u8; WIDEST],
-    /// Who made it; of the first one of a history nobody, and it counts as seen by all.
+    /// The access that made the store. `None` for the first entry of a history, the initial
+    /// contents, which counts as visible to all.
     mark: Option<GlobalAccess>,
-    /// The releases of which it is in the release sequence.
+    /// The releases whose release sequences include this store.
     released: Released,
-    /// Those that its thread has made by operations on this place, it included.
+    /// The releases that the store's own thread has made by operations on this place, this store
+    /// included.
     own: Vec<Release>,
-    /// The first read of each thread that saw it.
+    /// The first read of each thread that observed the store.
     readers: Vec<GlobalAccess>,
 }
 
-/// The latest stores to a place, the newest last.
+/// The latest stores to a place, newest last.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) bytes: u32,
     stores: VecDeque<Store>,
-    /// Whether the scope of one of them may leave out a block.
+    /// Whether the scope of one of the stores is narrower than the device.
     has_narrow: bool,
-    /// How often in a row a thread has seen an old one.
+    /// How many times in a row each thread has observed an old store.
     stale: HashMap<Author, u8>,
 }
 
-/// The store that a load saw.
+/// The store that a load observed.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) value: [u8; WIDEST],
@@ -56,20 +60,21 @@ pub(super) struct Seen {
     pub(super) is_stale: bool,
 }
 
-/// Whether a strong access and one of this scope by `author` are morally strong.
+/// Returns whether a strong access and one by `author` with this scope are morally strong.
 fn are_morally_strong(access: &GlobalAccess, author: Author, scope: MemoryScope, threads: u32) -> bool {
     let by = access.author;
     let reach = |theirs| by.reaches(theirs, author, threads) && author.reaches(scope, by, threads);
     access.manner.scope.is_some_and(reach)
 }
 
-/// Whether a store happens before, or a read that saw it does.
+/// Returns whether a store, or a read that observed it, happens before the observer.
 fn is_known(store: &Store, observer: &Observer<'_>) -> bool {
     store.mark.as_ref().is_some_and(|mark| observer.follows(mark))
         || store.readers.iter().any(|reader| observer.follows(reader))
 }
 
-/// The releases that an access synchronises with: nothing of a store that it is not morally strong with.
+/// Returns the releases that an access synchronises with: none, unless the access and the store are
+/// morally strong.
 fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
     match &store.mark {
         Some(mark) if are_morally_strong(mark, author, scope, threads) => Arc::clone(&store.released),
@@ -78,16 +83,16 @@ fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> 
 }
 
 impl History {
-    /// Of a place that holds `value`.
+    /// Starts the history of a place that holds `value`.
     pub(super) fn new(bytes: u32, value: [u8; WIDEST]) -> Self {
         let (released, own, readers) = (Released::default(), Vec::new(), Vec::new());
         let first = Store { value, mark: None, released, own, readers };
         Self { bytes, stores: VecDeque::from([first]), has_narrow: false, stale: HashMap::new() }
     }
 
-    /// A store in no order with this access of which one scope leaves out the other thread. The
-    /// last one is compared as all accesses are; behind it there may be others that it is strong
-    /// for.
+    /// Returns a store that is unordered with this access and whose scope, or the access's,
+    /// excludes the other thread. The table compares the last store like any other access, but
+    /// there may be older ones that are not morally strong with this access.
     pub(super) fn unreached(
         &self,
         mark: &GlobalAccess,
@@ -107,7 +112,7 @@ impl History {
         marks.find(is_broken).copied()
     }
 
-    /// A strong load.
+    /// Executes a strong load.
     pub(super) fn load(
         &mut self,
         mark: &GlobalAccess,
@@ -138,8 +143,9 @@ impl History {
         Some(Seen { value: store.value, released: observed(store, author, scope, threads), is_stale })
     }
 
-    /// Whether the observer comes after a morally strong read that has seen this write: then it comes
-    /// after the write as far as this place is concerned (PTX ISA, "Causality Order").
+    /// Returns whether a morally strong read that observed this write happens before the observer.
+    /// If so, the write precedes the observer in causality order as far as this place is concerned
+    /// (PTX ISA, "Causality Order").
     pub(super) fn is_observed(&self, write: &GlobalAccess, observer: &Observer<'_>, threads: u32) -> bool {
         let is_it = |store: &&Store| {
             store.mark.as_ref().is_some_and(|mark| (mark.author, mark.step) == (write.author, write.step))
@@ -152,21 +158,22 @@ impl History {
         self.stores.iter().rev().find(is_it).is_some_and(|store| store.readers.iter().any(has_seen))
     }
 
-    /// The newest store, as an atomic operation sees it.
+    /// Returns the releases of the newest store, as observed by an atomic operation.
     pub(super) fn newest(&self, author: Author, scope: MemoryScope, threads: u32) -> Released {
         self.stores.back().map(|store| observed(store, author, scope, threads)).unwrap_or_default()
     }
 
-    /// The releases that a thread has made by operations on this place: a release pattern goes on
-    /// with each strong write that the thread makes here (PTX ISA, "Release and Acquire Patterns").
-    /// What others had released with a store that it has replaced is not among them.
+    /// Returns the releases that a thread has made by operations on this place. A release pattern
+    /// continues with each strong write that the thread makes here (PTX ISA, "Release and Acquire
+    /// Patterns"). Releases of a store by another thread, which the thread's own store has
+    /// replaced, are not included.
     pub(super) fn own_releases(&self, author: Author) -> Vec<Release> {
         let own = |store: &&Store| store.mark.as_ref().is_some_and(|mark| mark.author == author);
         self.stores.iter().rev().find(own).map(|store| store.own.clone()).unwrap_or_default()
     }
 
-    /// A strong store, or what an atomic operation writes, with the releases that it hands on and
-    /// those of its own thread.
+    /// Adds a strong store, or the write of an atomic operation, with the releases that it passes
+    /// on and those of its own thread.
     pub(super) fn store(
         &mut self,
         mark: GlobalAccess,

@@ -1,36 +1,37 @@
-//! Who accessed global memory, and which two accesses conflict.
+//! Accesses to global memory, and the rule for conflicts between two of them.
 //!
-//! Source: PTX ISA, "Morally strong operations", "Race", "Proxies". Two accesses that overlap, at
-//! least one of them a write, have to be ordered, unless both are strong, each has a scope that
-//! includes the other's thread, both go through one proxy, and they overlap completely.
+//! Source: PTX ISA, "Morally strong operations", "Race", "Proxies". Two overlapping accesses, at
+//! least one of them a write, must be ordered unless they are morally strong: both are strong, each
+//! has a scope that includes the other's thread, both use the same proxy, and they overlap
+//! completely.
 
 use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy};
 
 use crate::machine::sizes::Sizes;
 
-/// How an access is made.
+/// The properties of an access that decide whether it conflicts with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) struct Manner {
     pub(in crate::machine) kind: AccessKind,
     pub(in crate::machine) proxy: Proxy,
-    /// None of a weak access.
+    /// The scope; `None` for a weak access.
     pub(in crate::machine) scope: Option<MemoryScope>,
-    /// Of a strong one.
+    /// The sizes, for a strong access.
     pub(in crate::machine) sizes: Sizes,
 }
 
 impl Manner {
-    /// A thread's access.
+    /// Returns the manner of a thread's access.
     pub(in crate::machine) const fn generic(kind: AccessKind, scope: Option<MemoryScope>) -> Self {
         Self { kind, proxy: Proxy::Generic, scope, sizes: Sizes::ANY }
     }
 
-    /// The same of these sizes.
+    /// Returns the same manner with these sizes.
     pub(in crate::machine) const fn of(self, sizes: Sizes) -> Self {
         Self { sizes, ..self }
     }
 
-    /// A copy's access through the async proxy.
+    /// Returns the manner of a copy's access through the asynchronous proxy.
     pub(in crate::machine) const fn of_copy(kind: AccessKind) -> Self {
         let scope = match kind {
             AccessKind::Reduce => Some(MemoryScope::Device),
@@ -40,7 +41,7 @@ impl Manner {
     }
 }
 
-/// A thread, as all clusters of a launch name it.
+/// A thread, identified across all clusters of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::machine) struct Author {
     pub(in crate::machine) cluster: u32,
@@ -49,7 +50,8 @@ pub(in crate::machine) struct Author {
 }
 
 impl Author {
-    /// Whether a scope of this thread includes the other one. Blocks have `threads` threads.
+    /// Returns whether `scope`, around this thread, includes the other thread. Blocks have
+    /// `threads` threads.
     pub(in crate::machine) fn reaches(self, scope: MemoryScope, other: Self, threads: u32) -> bool {
         let same_cluster = self.cluster == other.cluster;
         let threads = threads.max(1);
@@ -57,12 +59,12 @@ impl Author {
     }
 }
 
-/// An access that was made.
+/// A recorded access.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct GlobalAccess {
-    /// The step of its cluster's clocks that stands for it.
+    /// The step in the clocks of its cluster that represents the access.
     pub(in crate::machine) step: Epoch,
-    /// The thread that made it, or issued the copy.
+    /// The thread that made the access or issued the copy.
     pub(in crate::machine) author: Author,
     /// The PTX line.
     pub(in crate::machine) line: u32,
@@ -70,7 +72,7 @@ pub(in crate::machine) struct GlobalAccess {
 }
 
 impl GlobalAccess {
-    /// No access.
+    /// The absence of an access.
     pub(in crate::machine) const NONE: Self = Self {
         step: Epoch::new(tma_model::sync::Component::new(0), 0),
         author: Author { cluster: 0, thread: 0 },
@@ -79,25 +81,27 @@ impl GlobalAccess {
     };
 }
 
-/// The rule that two accesses break.
+/// The rule that two accesses violate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Rule {
-    /// They are in no order.
+    /// The accesses are unordered.
     Race,
-    /// Both are strong, but not for each other.
+    /// Both are strong, but their scopes do not include each other's threads.
     ScopeTooNarrow,
-    /// They are in no order, and would be if the scopes of a release and its acquire were wider.
+    /// The accesses are unordered, but would be ordered if the scopes of a release and its acquire
+    /// were wider.
     ReleaseTooNarrow,
     /// Both are strong, but of different sizes.
     MixedSizes,
-    /// Both are strong, but one is a reduction of the async proxy and the other is not.
+    /// Both are strong, but one is a reduction of the asynchronous proxy and the other is not.
     MixedProxies,
-    /// They are ordered, but the later one is in the async proxy, and there is no proxy fence between them.
+    /// The accesses are ordered, but the later one uses the asynchronous proxy and no proxy fence
+    /// separates them.
     MissingProxyFence,
 }
 
 impl Rule {
-    /// Whether it is that of a race, which two writes of the same bytes are not.
+    /// Returns whether this is a data race, which two writes of the same bytes are exempt from.
     pub(in crate::machine) fn is_race(self) -> bool {
         match self {
             Self::Race | Self::ReleaseTooNarrow => true,
@@ -106,17 +110,17 @@ impl Rule {
     }
 }
 
-/// An access that does not go with an earlier one.
+/// An access that conflicts with an earlier one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct GlobalConflict {
     pub(in crate::machine) rule: Rule,
-    /// The address of the first byte that was compared.
+    /// The first address that was compared.
     pub(in crate::machine) address: u64,
     /// The earlier access.
     pub(in crate::machine) other: GlobalAccess,
 }
 
-/// The rule that two accesses in no order break.
+/// Returns the rule that two unordered accesses violate.
 pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u32) -> Option<Rule> {
     match (earlier.manner.kind, later.manner.kind) {
         (AccessKind::Read, AccessKind::Read) | (AccessKind::Reduce, AccessKind::Reduce) => return None,

@@ -1,4 +1,4 @@
-//! The messages of conflicts in global memory.
+//! Messages for conflicts in global memory.
 
 use tma_model::sync::{AccessKind, Proxy};
 
@@ -28,7 +28,7 @@ const READ_FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.glo
 const FENCE_BEHIND: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block that issues the copy, between \
                             the acquire and the copy";
 
-/// Two accesses that break a rule.
+/// Two accesses that violate a rule.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Pair {
     pub(in crate::machine) rule: Rule,
@@ -37,7 +37,7 @@ pub(in crate::machine) struct Pair {
     pub(in crate::machine) same_cluster: bool,
 }
 
-/// The verb for the thread of an access.
+/// Returns the verb for the thread of an access.
 pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
     match (manner.proxy, manner.kind) {
         (Proxy::Async, _) => "issued the copy",
@@ -62,7 +62,7 @@ fn race(earlier: Manner, later: Manner) -> &'static str {
     }
 }
 
-/// A copy after an access of a thread.
+/// Describes a copy that follows a thread's access without a proxy fence.
 fn crossing(earlier: Manner, later: Manner) -> &'static str {
     match (earlier.kind, later.kind) {
         (AccessKind::Read, _) => "was read by a thread, and a copy that writes it may overtake the read",
@@ -79,7 +79,7 @@ fn scope_name(manner: Manner) -> &'static str {
     manner.scope.map_or("weak", |scope| scope.name())
 }
 
-/// The finding of a pair of accesses at an address, without who made them.
+/// Returns the finding for a pair of accesses at an address, without the threads that made them.
 pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
     let Pair { rule, earlier, later, same_cluster } = pair;
     let place = format!("global memory at {address:#x}");
@@ -125,7 +125,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
     Finding::new(kind, what).help(help)
 }
 
-/// The finding of strong accesses to a place of so many bytes each.
+/// Returns the finding for strong accesses of two different sizes to one place.
 pub(in crate::machine) fn mixed_sizes(place: &str, bytes: [u32; 2]) -> Finding {
     let (great, small) = (bytes[0].max(bytes[1]), bytes[0].min(bytes[1]));
     let what =
@@ -133,7 +133,7 @@ pub(in crate::machine) fn mixed_sizes(place: &str, bytes: [u32; 2]) -> Finding {
     Finding::new(FindingKind::Race, what).help(ONE_SIZE)
 }
 
-/// The race of a cluster with an earlier one, which nothing orders.
+/// Returns the finding for a race between two clusters that nothing orders.
 pub(super) fn between_clusters(address: u64, later: &Extent, earlier: &Extent) -> Finding {
     let weak = |extent: &Extent| Manner::generic(extent.kind(), None);
     let place = format!("global memory at {address:#x}");

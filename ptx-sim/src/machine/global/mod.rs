@@ -1,21 +1,21 @@
-//! Accesses to global memory: which come before which, among all clusters of a launch, and which
-//! stores a strong load may see.
+//! Accesses to global memory: the order between them, across all clusters of a launch, and the
+//! stores that a strong load may observe.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | `mark` | accesses, and which two conflict |
+//! | `mark` | accesses, and the rule for conflicts |
 //! | `table` | the last accesses to each piece of memory |
-//! | `foreign` | what clusters know of each other |
+//! | `foreign` | the knowledge that clusters have of each other |
 //! | `history` | the stores to places with strong accesses |
-//! | `release` | what was released with them |
+//! | `release` | the releases of those stores |
 //! | `strong` | strong accesses, and memory fences |
-//! | `uses` | when threads have used what they read |
-//! | `footprint` | what clusters in no order read and write |
+//! | `uses` | uses of the values that threads have read |
+//! | `footprint` | the accesses of unordered clusters |
 //! | `message` | findings |
 //!
-//! There are two modes. Without strong accesses of threads to global memory nothing orders two
-//! clusters: each has its own [`Table`], and what they did is compared when they have ended. With
-//! strong accesses all clusters of the launch share one table, the [`Grid`].
+//! There are two modes. If no thread makes strong accesses to global memory, nothing orders two
+//! clusters. Each cluster then has its own [`Table`], and their accesses are compared after they
+//! have ended. With strong accesses, all clusters of the launch share one table, the [`Grid`].
 
 mod footprint;
 mod foreign;
@@ -47,10 +47,10 @@ use super::random::Random;
 use super::sizes::SCALARS;
 use super::types::{GlobalOrder, MachineConfig};
 
-/// Another sequence of the seed's numbers, so that the main one stays as it is.
+/// Separates the choice of old stores from the main sequence of the seed.
 const OLD_STORES: u64 = 0x9fb2_1c65_1e98_df25;
 
-/// Where the clusters of a grid are.
+/// The arrangement of the clusters of a grid.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClusterGrid {
     /// Clusters along x, y and z.
@@ -60,12 +60,12 @@ pub(crate) struct ClusterGrid {
 }
 
 impl ClusterGrid {
-    /// How many clusters.
+    /// Returns the number of clusters.
     pub(crate) fn count(&self) -> u64 {
         self.per_axis.iter().product()
     }
 
-    /// The blocks of a cluster, by rank.
+    /// Returns the block indices of a cluster, by rank.
     pub(crate) fn blocks(&self, index: u64) -> Vec<[u32; 3]> {
         let [x, y, _] = self.per_axis.map(|extent| extent.max(1));
         let place = [index % x, index / x % y, index / x / y];
@@ -79,7 +79,7 @@ impl ClusterGrid {
     }
 }
 
-/// Accesses of all clusters of a launch with strong accesses.
+/// The accesses of all clusters of a launch, in a kernel with strong accesses.
 #[derive(Debug)]
 pub struct Grid {
     clusters: ClusterGrid,
@@ -90,12 +90,12 @@ pub struct Grid {
 struct State {
     table: Table,
     histories: HashMap<u64, History>,
-    /// The steps that fences of sequential consistency have seen, by scope, cluster and block.
+    /// The steps that `fence.sc` fences have seen, by scope, cluster and block.
     sequential: BTreeMap<(MemoryScope, u32, u32), Foreign>,
 }
 
 impl Grid {
-    /// Of clusters that are run like this.
+    /// Creates the grid of clusters that run with this configuration.
     pub(crate) fn new(clusters: ClusterGrid, config: &MachineConfig) -> Self {
         let table = Table::new(config, false);
         let state = State { table, histories: HashMap::new(), sequential: BTreeMap::new() };
@@ -107,43 +107,43 @@ impl Grid {
     }
 }
 
-/// Where accesses are kept.
+/// The place where accesses are recorded.
 #[derive(Debug)]
 enum Tracking {
     Off,
-    /// Only for proxy fences between accesses of threads and copies of the cluster.
+    /// Recorded only to find missing proxy fences between threads and copies of the cluster.
     Fences(Box<Table>),
     Own(Box<Table>),
     Shared(Arc<Grid>),
 }
 
-/// A store's release that a relaxed read saw, and a later fence acquires.
+/// The releases of a store that a relaxed read observed, to be acquired by a later fence.
 #[derive(Debug)]
 struct Pending {
     address: u64,
     released: Released,
 }
 
-/// The release that a fence makes with later strong stores of its thread.
+/// The release that a fence makes together with later strong stores of its thread.
 #[derive(Debug)]
 enum FenceRelease {
     Raw(Releases),
     Made(Release),
 }
 
-/// The accesses of a cluster to global memory.
+/// The accesses of one cluster to global memory.
 #[derive(Debug)]
 pub(super) struct GlobalAccesses {
     tracking: Tracking,
     cluster: u32,
     /// Threads of a block.
     threads: u32,
-    /// Whether it is told when values that threads read are used.
+    /// Whether the executing side reports uses of the values that threads read.
     is_told_uses: bool,
     imports: Imports,
-    /// The releases that each thread's relaxed reads saw.
+    /// The releases that each thread's relaxed reads observed.
     pending: HashMap<ThreadId, Vec<Pending>>,
-    /// The releases that each thread's acquires missed, as a scope left out the other thread.
+    /// The releases that each thread's acquires missed because a scope excluded the other thread.
     missed: HashMap<ThreadId, Foreign>,
     /// The releases of each thread's fences, by scope.
     fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
@@ -152,7 +152,7 @@ pub(super) struct GlobalAccesses {
 }
 
 impl GlobalAccesses {
-    /// Of a cluster that has not begun.
+    /// Creates the state of a cluster that has not begun.
     pub(super) fn new(config: &MachineConfig) -> Self {
         let MachineConfig { threads, cluster, .. } = *config;
         let tracking = match &config.grid {
@@ -180,7 +180,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// Whether nothing is kept.
+    /// Returns whether nothing is recorded.
     #[inline]
     pub(super) fn is_off(&self) -> bool {
         match self.tracking {
@@ -189,13 +189,13 @@ impl GlobalAccesses {
         }
     }
 
-    /// Whether it wants to know which values that threads read are used.
+    /// Returns whether uses of the values that threads read should be reported.
     #[inline]
     pub(super) fn follows_uses(&self) -> bool {
         self.is_told_uses && !self.is_off()
     }
 
-    /// A thread uses, in this step, what it has read last in a line.
+    /// Records that a thread uses, in this step, the value that it last read in a line.
     pub(super) fn uses(&mut self, who: ThreadId, line: u32, step: Epoch) {
         let author = self.author(who);
         match &mut self.tracking {
@@ -205,7 +205,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// The table that all clusters share, if they do.
+    /// Returns the table that all clusters share, if they do.
     pub(super) fn grid(&self) -> Option<Arc<Grid>> {
         match &self.tracking {
             Tracking::Shared(grid) => Some(Arc::clone(grid)),
@@ -213,7 +213,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// Whether all clusters share one table.
+    /// Returns whether all clusters share one table.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         match self.tracking {
@@ -222,32 +222,33 @@ impl GlobalAccesses {
         }
     }
 
-    /// The number of its cluster.
+    /// Returns the number of this cluster.
     pub(super) fn cluster(&self) -> u32 {
         self.cluster
     }
 
-    /// A thread of the cluster.
+    /// Returns the author for a thread of this cluster.
     #[inline]
     pub(super) fn author(&self, who: ThreadId) -> Author {
         Author { cluster: self.cluster, thread: who.block.0 * self.threads + who.thread.0 }
     }
 
-    /// The thread of an author, in its cluster.
+    /// Returns the thread of an author, within its cluster.
     pub(super) fn thread(&self, author: Author) -> ThreadId {
         let threads = self.threads.max(1);
         ThreadId::new(author.thread / threads, author.thread % threads)
     }
 
-    /// The index in the grid of an author's block, where that is of another cluster.
+    /// Returns the index in the grid of an author's block. `None` unless all clusters share one
+    /// table.
     pub(super) fn block_of(&self, author: Author) -> Option<[u32; 3]> {
         let Tracking::Shared(grid) = &self.tracking else { return None };
         let rank = self.thread(author).block.0;
         grid.clusters.blocks(author.cluster.into()).get(rank as usize).copied()
     }
 
-    /// Checks an access to all of `stretches`, each from an address to an end, and records them. The
-    /// answer is the first conflict.
+    /// Checks an access to each of `stretches`, pairs of start and end, and records it. Returns the
+    /// first conflict.
     pub(super) fn access(
         &mut self,
         mark: &GlobalAccess,
@@ -262,7 +263,7 @@ impl GlobalAccesses {
         };
         match &mut self.tracking {
             Tracking::Off => {}
-            // No copy overtakes these.
+            // No copy can overtake these reads.
             Tracking::Fences(table) if is_read_of_thread(mark) && !table.may_be_overtaken(mark) => {}
             Tracking::Fences(table) | Tracking::Own(table) => {
                 stretches.for_each(|stretch| access(table, stretch));
@@ -281,8 +282,8 @@ impl GlobalAccesses {
         self.with_cause(self.thread(mark.author), conflict)
     }
 
-    /// Names the cause of a race of this thread: that a release did not reach it, or its acquire
-    /// not who released.
+    /// Refines a race of this thread if its cause is known: a scope of a release or acquire that
+    /// excluded the other thread.
     fn with_cause(&self, who: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
         let GlobalConflict { rule, address, other } = conflict?;
         let missed = self.missed.get(&who).and_then(|missed| missed.of(other.author.cluster));
@@ -291,7 +292,8 @@ impl GlobalAccesses {
         Some(GlobalConflict { rule, address, other })
     }
 
-    /// Operation `operation` of a thread has read `stretches`, with this step.
+    /// Records that asynchronous operation `operation` of a thread has read `stretches`, with this
+    /// step.
     pub(super) fn landed(
         &mut self,
         who: ThreadId,
@@ -315,7 +317,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// Keeps what was written, to compare it with what others write there.
+    /// Keeps the written bytes, to compare them with the writes of others.
     #[inline]
     pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {
         match &mut self.tracking {
@@ -324,7 +326,8 @@ impl GlobalAccesses {
         }
     }
 
-    /// Whether the cluster has written these bytes last; none where that is not kept.
+    /// Returns whether these are the bytes that the cluster last wrote here; `None` if bytes are
+    /// not kept.
     pub(super) fn has_bytes(&mut self, address: u64, bytes: &[u8]) -> Option<bool> {
         match &mut self.tracking {
             Tracking::Own(table) => Some(table.has_bytes(address, bytes)),
@@ -332,7 +335,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// The table of the cluster, if it has one of its own.
+    /// Takes the table of the cluster, if it has its own.
     pub(super) fn take_table(&mut self) -> Option<Box<Table>> {
         match std::mem::replace(&mut self.tracking, Tracking::Off) {
             Tracking::Own(table) => Some(table),
@@ -340,8 +343,8 @@ impl GlobalAccesses {
         }
     }
 
-    /// How many loads saw old stores since this was asked for last: they see others when they look
-    /// again.
+    /// Returns the number of loads that observed old stores since the last call. Such loads may
+    /// observe others when they are repeated.
     #[inline]
     pub(super) fn take_stale_reads(&mut self) -> u64 {
         std::mem::take(&mut self.stale_reads)
@@ -353,7 +356,7 @@ fn is_read_of_thread(access: &GlobalAccess) -> bool {
 }
 
 impl State {
-    /// Checks an access against the earlier ones, and records it.
+    /// Checks an access against earlier ones, and records it.
     fn access(
         &mut self,
         address: u64,
@@ -363,7 +366,8 @@ impl State {
     ) -> Option<GlobalConflict> {
         let (threads, is_of_thread) = (self.table.threads(), mark.manner.proxy == Proxy::Generic);
         let histories = &self.histories;
-        // A vector has elements with histories of their own, each at a multiple of its size.
+        // The elements of a vector have histories of their own, each at a multiple of the element
+        // size.
         let is_observed = |write: &GlobalAccess, byte: u64| {
             let mut known =
                 SCALARS.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
@@ -372,7 +376,7 @@ impl State {
         self.table.access(address, len, mark, observer, &is_observed)
     }
 
-    /// Forgets the stores to places that something else has written over.
+    /// Forgets the histories of places that another kind of access has overwritten.
     fn forget_histories(&mut self, address: u64, len: u64) {
         for piece in pieces(address, len) {
             if !self.table.line(piece.line).has_history {
@@ -385,7 +389,7 @@ impl State {
         }
     }
 
-    /// The places with histories that have bytes among these.
+    /// Returns the places with histories that overlap these bytes.
     fn overlapping(&self, address: u64, len: u64) -> Vec<u64> {
         let first = address.saturating_sub(history::WIDEST as u64 - 1);
         let end = address.saturating_add(len);

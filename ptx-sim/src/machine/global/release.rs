@@ -1,8 +1,9 @@
-//! What was released with a store, and which acquires synchronise with it.
+//! The releases of a store, and the acquires that synchronise with them.
 //!
-//! Source: PTX ISA, "Release and Acquire Patterns", "Memory Synchronization". A store hands on the
-//! releases of its own thread, and an atomic operation also those of the store that it has read. An
-//! acquire synchronises with each of them for itself: both scopes have to include the other thread.
+//! Source: PTX ISA, "Release and Acquire Patterns", "Memory Synchronization". A store passes on the
+//! releases of its own thread. An atomic operation also passes on those of the store that it read.
+//! An acquire synchronises with each release individually: both scopes must include the other
+//! thread.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tma_model::sync::MemoryScope;
 use super::foreign::Foreign;
 use super::mark::Author;
 
-/// A release that a thread has made.
+/// A release by a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Release {
     /// The scope of the release, or of the fence before the store.
@@ -29,46 +30,47 @@ impl Release {
         self.scope >= MemoryScope::Device
     }
 
-    /// Whether it is of the same block and scope.
+    /// Returns whether both releases are by the same author with the same scope.
     fn is_like(&self, other: &Self) -> bool {
         self.by == other.by && self.scope == other.scope
     }
 
-    /// Whether an acquire of this scope by `who` synchronises with it.
+    /// Returns whether an acquire with this scope by `who` synchronises with the release.
     fn reaches(&self, who: Author, scope: MemoryScope, threads: u32) -> bool {
         self.by.reaches(self.scope, who, threads) && who.reaches(scope, self.by, threads)
     }
 }
 
-/// The most blocks whose releases at the scope of the device are kept apart: what each of many
-/// blocks knows of all before it would fill memory.
+/// The most releases that are kept apart. Keeping the knowledge of many blocks, each about all
+/// blocks before it, would exhaust memory, so beyond this number the releases at device scope are
+/// merged.
 const MOST_BLOCKS: usize = 64;
 
-/// The releases that a store hands on.
+/// The releases that a store passes on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Releases {
-    /// One for each block and scope: whom a release reaches does not depend on the thread within
-    /// the block.
+    /// One release for each block and scope. The threads that a release reaches do not depend on
+    /// the releasing thread within the block.
     of_blocks: Vec<Release>,
-    /// What all of them know that are at the scope of the device: those reach each acquire of that
-    /// scope, and are many in a kernel whose blocks count at one place.
+    /// The joint knowledge of all releases at device scope. These reach every acquire of that
+    /// scope, and are numerous in a kernel whose blocks count at one place.
     of_device: Option<Arc<Foreign>>,
-    /// Whether these are of too many blocks to be kept apart. Then they are taken to reach each
-    /// acquire, which finds less.
+    /// Whether there are too many releases to keep those at device scope apart. They are then
+    /// assumed to reach every acquire, which may hide findings.
     is_crowded: bool,
 }
 
-/// All that was released with a store. Shared by those that have it.
+/// The releases of a store, shared by all stores that pass on the same ones.
 pub(super) type Released = Arc<Releases>;
 
-/// Adds what others know to what is known.
+/// Adds knowledge.
 fn join(known: &mut Arc<Foreign>, news: &Foreign) {
     if !known.covers(news) {
         Arc::make_mut(known).join(news);
     }
 }
 
-/// Adds a release, of blocks of so many threads.
+/// Adds a release. Blocks have `threads` threads.
 pub(super) fn add_release(released: &mut Released, release: &Release, threads: u32) {
     let threads = threads.max(1);
     let by = Author { thread: release.by.thread / threads * threads, ..release.by };
@@ -119,7 +121,7 @@ impl Releases {
         self.of_blocks.retain(|known| !known.is_wide());
     }
 
-    /// Adds others.
+    /// Adds the releases of `others`.
     pub(super) fn join(all: &mut Released, others: &Self, threads: u32) {
         others.of_blocks.iter().for_each(|release| add_release(all, release, threads));
         if let Some(knows) = others.of_device.as_ref().filter(|_| others.is_crowded) {
@@ -129,8 +131,8 @@ impl Releases {
         }
     }
 
-    /// What an acquire of this scope by `who` learns, and then what it does not learn because a
-    /// scope leaves out the other thread.
+    /// Returns the knowledge that an acquire with this scope by `who` receives, and the knowledge
+    /// that it misses because a scope excludes the other thread.
     pub(super) fn split(&self, who: Author, scope: MemoryScope, threads: u32) -> [Vec<&Arc<Foreign>>; 2] {
         let joined = self.of_device.as_ref().filter(|_| scope >= MemoryScope::Device || self.is_crowded);
         let (mut reached, mut missed) = (Vec::from_iter(joined), Vec::new());

@@ -1,8 +1,9 @@
 //! Strong accesses to global memory, and memory fences.
 //!
 //! Source: PTX ISA, "Release and Acquire Patterns", "Synchronizes", "Fence-SC". A release pattern
-//! synchronises with an acquire pattern that observes it if the first operation of the one and the
-//! last of the other are morally strong: the scopes of fences count as well.
+//! synchronises with an acquire pattern that observes it if the first operation of the release
+//! pattern and the last of the acquire pattern are morally strong. The scopes of fences count as
+//! well.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::machine::memory::GlobalMemory;
 use crate::machine::order::HappensBefore;
 use crate::machine::sizes::Sizes;
 
-/// How many stores to a place that relaxed reads saw are kept before they are joined.
+/// The most stores to one place observed by relaxed reads that are kept before they are joined.
 const MOST_PENDING: usize = 8;
 
 /// A strong access of a thread.
@@ -40,8 +41,8 @@ impl Strong {
 }
 
 impl State {
-    /// The history of a place, which begins with what memory holds; none of a place that overlaps
-    /// others, or is too wide.
+    /// Returns the history of a place, and starts it from the contents of memory if necessary.
+    /// `None` if the place overlaps others or is too wide.
     fn history(&mut self, address: u64, len: u32, global: &GlobalMemory) -> Option<&mut History> {
         if len as usize > WIDEST {
             return None;
@@ -71,7 +72,8 @@ impl GlobalAccesses {
         }
     }
 
-    /// A strong load: `out` is what memory holds, and becomes what the load sees.
+    /// Executes a strong load. `out` holds the contents of memory, and receives the value that the
+    /// load observes.
     pub(in crate::machine) fn load(
         &mut self,
         access: Strong,
@@ -101,7 +103,7 @@ impl GlobalAccesses {
                 self.stale_reads += u64::from(seen.is_stale);
                 seen.released
             }
-            // Of another size than the stores, it observes none of them.
+            // The load has another size than the stores, so it observes none of them.
             None => Released::default(),
         };
         drop(guard);
@@ -109,7 +111,7 @@ impl GlobalAccesses {
         self.with_cause(access.who, conflict)
     }
 
-    /// A strong store.
+    /// Executes a strong store.
     pub(in crate::machine) fn store(
         &mut self,
         access: Strong,
@@ -120,7 +122,7 @@ impl GlobalAccesses {
         self.change(access, bytes.len() as u32, global, order, Change::Store(bytes))
     }
 
-    /// A strong access that changes memory: a store, or an atomic operation.
+    /// Executes a strong access that changes memory: a store, or an atomic operation.
     pub(in crate::machine) fn change(
         &mut self,
         access: Strong,
@@ -148,8 +150,8 @@ impl GlobalAccesses {
                 };
                 (inherited, history.own_releases(author))
             }
-            // A place of another size takes the place of those that it overlaps, and observes none
-            // of their stores.
+            // A place of a new size replaces those that it overlaps, and observes none of their
+            // stores.
             None => {
                 state.forget_histories(access.address, len.into());
                 (Released::default(), Vec::new())
@@ -180,8 +182,9 @@ impl GlobalAccesses {
         self.with_cause(access.who, conflict)
     }
 
-    /// The releases of a thread by operations on a place, with that of this write after `earlier`
-    /// ones. It knows all that those know that are at no wider scope.
+    /// Returns the releases of a thread by operations on a place: the `earlier` ones and that of
+    /// this write. The new release knows everything that earlier ones of the same or a narrower
+    /// scope know, so those are dropped.
     fn own_releases(
         &mut self,
         access: Strong,
@@ -196,8 +199,8 @@ impl GlobalAccesses {
         earlier
     }
 
-    /// The releases of a strong write: those that it hands on, those of its thread by operations on
-    /// the place, and those of its thread's fences.
+    /// Returns the releases of a strong write: the inherited ones, those of its thread by
+    /// operations on the place, and those of its thread's fences.
     fn released_by(&mut self, who: ThreadId, inherited: Released, own: &[Release]) -> Released {
         let (author, cluster, threads) = (self.author(who), self.cluster, self.threads);
         let mut released = inherited;
@@ -219,11 +222,12 @@ impl GlobalAccesses {
         released
     }
 
-    /// A strong read has seen a store with these releases.
+    /// Handles a strong read that has observed a store with these releases.
     fn observe(&mut self, access: Strong, released: Released, order: &mut HappensBefore) {
         if access.order.acquires() {
             self.acquire(access.who, &released, access.scope, order);
-            // So does what earlier reads of the place saw.
+            // An acquire also synchronises with the stores that earlier reads of the place
+            // observed.
             let earlier: Vec<_> = match self.pending.get(&access.who) {
                 Some(pending) => pending
                     .iter()
@@ -253,7 +257,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// A thread synchronises with the releases that a scope of its own allows.
+    /// Lets a thread synchronise with those releases that its scope allows.
     fn acquire(&mut self, who: ThreadId, released: &Released, scope: MemoryScope, order: &mut HappensBefore) {
         let (author, threads) = (self.author(who), self.threads);
         let [reached, missed] = released.split(author, scope, threads);
@@ -265,7 +269,7 @@ impl GlobalAccesses {
         }
     }
 
-    /// A thread learns what was released.
+    /// Lets a thread learn released knowledge.
     fn learn(&mut self, who: ThreadId, news: &Foreign, order: &mut HappensBefore) {
         if let Some(own) = news.of(self.cluster) {
             order.acquire(who, own);
@@ -274,8 +278,8 @@ impl GlobalAccesses {
         self.imports.add(who, news, self.cluster, order.view_mut(who), component);
     }
 
-    /// A memory fence acquires what relaxed reads before it saw, and releases with strong stores
-    /// after it.
+    /// The acquire part of a memory fence: acquires the releases that earlier relaxed reads
+    /// observed.
     pub(in crate::machine) fn fence_acquires(
         &mut self,
         who: ThreadId,
@@ -286,13 +290,13 @@ impl GlobalAccesses {
         for read in &pending {
             self.acquire(who, &read.released, scope, order);
         }
-        // A wider fence may still acquire these.
+        // A later fence with a wider scope may still acquire these.
         if scope < MemoryScope::Device {
             self.pending.insert(who, pending);
         }
     }
 
-    /// The release part of a memory fence.
+    /// The release part of a memory fence: its release takes effect with later strong stores.
     pub(in crate::machine) fn fence_releases(
         &mut self,
         who: ThreadId,
@@ -300,12 +304,14 @@ impl GlobalAccesses {
         releases: tma_model::sync::Releases,
     ) {
         let fences = self.fences.entry(who).or_default();
-        // A wider and later fence releases all that narrower ones do.
+        // A later fence with the same or a wider scope releases everything that a narrower one
+        // does.
         fences.retain(|known, _| *known > scope);
         fences.insert(scope, FenceRelease::Raw(releases));
     }
 
-    /// The part of `fence.sc`: it follows those that are ordered before it.
+    /// The sequentially consistent part of `fence.sc`: orders the fence after those that precede it
+    /// in the total order.
     pub(in crate::machine) fn fence_sequentially(
         &mut self,
         who: ThreadId,
@@ -331,12 +337,12 @@ impl GlobalAccesses {
     }
 }
 
-/// The conflict with a store that is not the last one.
+/// Returns the conflict with a store that is not the last one.
 fn too_narrow(access: &Strong, other: GlobalAccess) -> GlobalConflict {
     GlobalConflict { rule: Rule::ScopeTooNarrow, address: access.address, other }
 }
 
-/// A change of a place.
+/// A change to the contents of a place.
 pub(in crate::machine) enum Change<'c> {
     Store(&'c [u8]),
     Update { reads: bool, update: &'c mut dyn FnMut() -> [u8; WIDEST] },

@@ -1,9 +1,9 @@
-//! The last write and the reads of each piece of global memory.
+//! The last write and the last reads of each piece of global memory.
 //!
-//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
-//! step each; only where several threads read without order between them is a set of readers kept,
-//! of a few of them. A line of 128 bytes is one cell until an access is smaller than that, and then
-//! its cells are as small as that access.
+//! The representation follows FastTrack (Flanagan and Freund, PLDI 2009). The last write and the
+//! last read are one step each. Only if several threads read without order between them is a set of
+//! readers kept, of limited size. A line of 128 bytes is one cell until a smaller access, after
+//! which its cells have the size of that access.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,19 +17,19 @@ use super::uses::Uses;
 use crate::machine::memory::IN_FLIGHT;
 use crate::machine::types::MachineConfig;
 
-/// Bytes of a line, as a power of two.
+/// Log2 of the bytes of a line.
 const LINE_BITS: u32 = 7;
 /// Bytes of a line.
 pub(super) const LINE: usize = 1 << LINE_BITS;
-/// Lines of a page, as a power of two.
+/// Log2 of the lines of a page.
 const PAGE_BITS: u32 = 5;
 const LINES: usize = 1 << PAGE_BITS;
-/// In place of a reader: a set of them, by index.
+/// Replaces a reader: the step's count is the index of a set of readers.
 const SEVERAL: Component = Component::new(u32::MAX - 2);
-/// The most readers of a cell that are kept; of more, the first ones give way.
+/// The most readers of a cell that are kept. Beyond it the oldest are dropped.
 const MOST_READERS: usize = 16;
 
-/// Mixes a page's number: addresses are no attack.
+/// Hashes page numbers. The hash need not resist attacks.
 #[derive(Debug, Default)]
 pub(super) struct PageHasher(u64);
 
@@ -50,7 +50,7 @@ impl Hasher for PageHasher {
     }
 }
 
-/// The kinds of accesses that were ever made to a cell, as bits.
+/// The kinds of accesses that were ever made to a cell, as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds(u8);
 
@@ -73,28 +73,28 @@ pub(super) struct Cell {
 
 const EMPTY: Cell = Cell { write: GlobalAccess::NONE, read: GlobalAccess::NONE, kinds: Kinds(0) };
 
-/// 128 bytes.
+/// A line of 128 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// None before the first access.
+    /// Empty before the first access.
     pub(super) cells: Vec<Cell>,
-    /// A cell has `1 << shift` bytes.
+    /// Log2 of the bytes of a cell.
     pub(super) shift: u32,
-    /// Whether a place of it has a history.
+    /// Whether a place in the line has a history.
     pub(super) has_history: bool,
-    /// The bytes that the cluster has written, where these are kept.
+    /// The bytes that the cluster has written, if these are kept.
     pub(super) bytes: Option<Box<[u8; LINE]>>,
 }
 
-/// An access to bytes of one line.
+/// The part of an access that lies in one line.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) line: u64,
-    /// Where they are in it.
+    /// The range of bytes within the line.
     pub(super) bytes: Range<u32>,
 }
 
-/// The pieces of `len` bytes at `address`, line by line.
+/// Splits `len` bytes at `address` into pieces, line by line.
 pub(super) fn pieces(address: u64, len: u64) -> impl Iterator<Item = Piece> {
     let end = address.saturating_add(len);
     let first = address >> LINE_BITS;
@@ -108,7 +108,7 @@ pub(super) fn pieces(address: u64, len: u64) -> impl Iterator<Item = Piece> {
 }
 
 impl Piece {
-    /// The address of its first byte.
+    /// Returns the address of the first byte.
     pub(super) fn address(&self) -> u64 {
         (self.line << LINE_BITS) + u64::from(self.bytes.start)
     }
@@ -119,21 +119,21 @@ impl Piece {
 pub(in crate::machine) struct Table {
     /// Threads of a block.
     threads: u32,
-    /// Whether only proxy fences are looked for.
+    /// Whether only missing proxy fences are looked for.
     fences_only: bool,
-    /// What was used of what threads read; none where no copy writes that.
+    /// The uses of values that threads read; `None` if no copy writes global memory.
     uses: Option<Box<Uses>>,
-    /// The number of a page, and its place.
+    /// The index into `pages`, by page number.
     places: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
     pages: Vec<Vec<Line>>,
-    /// The page that was asked for last.
+    /// The page of the last lookup.
     last: Option<(u64, usize)>,
     sets: Vec<Vec<GlobalAccess>>,
     free: Vec<u32>,
 }
 
 impl Line {
-    /// The cells of some bytes, which become as small as those.
+    /// Returns the cells of some bytes, after splitting cells to that size if necessary.
     #[inline]
     fn range(&mut self, bytes: &Range<u32>, sets: &mut Vec<Vec<GlobalAccess>>) -> Range<usize> {
         let aligned = (bytes.start | bytes.end).trailing_zeros().min(LINE_BITS);
@@ -167,27 +167,27 @@ impl Line {
 }
 
 impl Table {
-    /// Of a cluster that has not begun; with `fences_only` it looks only for proxy fences between
-    /// accesses of threads and copies.
+    /// Creates the table of a cluster that has not begun. With `fences_only` it reports only
+    /// missing proxy fences between accesses of threads and copies.
     pub(super) fn new(config: &MachineConfig, fences_only: bool) -> Self {
         let uses = config.used_at_once.as_ref().map(|at_once| Box::new(Uses::new(at_once)));
         Self { threads: config.threads, fences_only, uses, ..Self::default() }
     }
 
-    /// A thread uses, in this step, what it has read last in a line.
+    /// Records that a thread uses, in this step, the value that it last read in a line.
     pub(super) fn used(&mut self, author: Author, line: u32, step: Epoch) {
         if let Some(uses) = &mut self.uses {
             uses.add(author, line, step);
         }
     }
 
-    /// Whether a copy may overtake this read, unless it is used later.
+    /// Returns whether a copy may overtake this read, unless the value is used later.
     #[inline]
     pub(super) fn may_be_overtaken(&self, read: &GlobalAccess) -> bool {
         self.uses.as_ref().is_some_and(|uses| uses.may_be_overtaken(read))
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub(super) fn threads(&self) -> u32 {
         self.threads
     }
@@ -209,7 +209,7 @@ impl Table {
         &mut self.pages[place][line as usize % LINES]
     }
 
-    /// Lines that were accessed, with the addresses of their first bytes, in their order.
+    /// Returns the accessed lines in order, with the addresses of their first bytes.
     pub(super) fn lines(&self) -> Vec<(u64, &Line)> {
         let mut pages: Vec<_> = self.places.iter().collect();
         pages.sort_unstable();
@@ -223,9 +223,9 @@ impl Table {
         lines
     }
 
-    /// Checks an access to `len` bytes at `address` against the earlier ones, and records it. The
-    /// answer is the first conflict. `is_observed` tells which writes of a byte, in no order with
-    /// it, come before it all the same.
+    /// Checks an access to `len` bytes at `address` against earlier ones, and records it. Returns
+    /// the first conflict. `is_observed` tells which writes of a byte precede the access although
+    /// the clocks do not order them.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -251,7 +251,7 @@ impl Table {
         observer: &Observer<'_>,
         is_observed: &dyn Fn(&GlobalAccess, u64) -> bool,
     ) -> Option<GlobalConflict> {
-        // Lent, so that a line and the sets can be changed at a time.
+        // Taken out, so that the line and the sets can be borrowed mutably at the same time.
         let mut sets = std::mem::take(&mut self.sets);
         let mut free = std::mem::take(&mut self.free);
         let uses = self.uses.take();
@@ -272,7 +272,7 @@ impl Table {
             let found = found.filter(|(rule, _)| is_wanted(*rule));
             let found = match mark.manner.kind {
                 AccessKind::Read => {
-                    // Of copies' reads nothing is asked.
+                    // Reads by copies need no proxy fence.
                     if !fences_only || mark.manner.proxy == Proxy::Generic {
                         cell.add_reader(mark, observer, uses.as_deref(), &mut sets, &mut free);
                     }
@@ -295,7 +295,7 @@ impl Table {
         conflict
     }
 
-    /// Operation `operation`, which reads the piece, has done so with this step.
+    /// Records that asynchronous operation `operation` has read the piece, with this step.
     pub(super) fn landed(&mut self, piece: &Piece, author: Author, operation: u32, step: Epoch) {
         let mut sets = std::mem::take(&mut self.sets);
         let line = self.line(piece.line);
@@ -315,7 +315,7 @@ impl Table {
         self.sets = sets;
     }
 
-    /// Keeps what was written, where there is a line.
+    /// Keeps the written bytes, line by line.
     pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {
         let mut rest = bytes;
         for piece in pieces(address, bytes.len() as u64) {
@@ -328,7 +328,7 @@ impl Table {
         }
     }
 
-    /// Whether these bytes are what was written last.
+    /// Returns whether these are the bytes that were written last.
     pub(super) fn has_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
         let mut rest = bytes;
         pieces(address, bytes.len() as u64).all(|piece| {
@@ -341,7 +341,7 @@ impl Table {
 }
 
 impl Cell {
-    /// The rule that an access breaks after the last write.
+    /// Returns the rule that an access violates with respect to the last write.
     #[inline]
     fn after_write(
         &self,
@@ -361,7 +361,7 @@ impl Cell {
         Some((rule?, self.write))
     }
 
-    /// The rule that a write breaks after the reads.
+    /// Returns the rule that a write violates with respect to the reads.
     fn after_reads(
         &self,
         mark: &GlobalAccess,
@@ -389,8 +389,8 @@ impl Cell {
         readers.iter().find_map(broken)
     }
 
-    /// Adds a reader; readers that it follows need not be kept, but for those of other threads that
-    /// a copy may overtake.
+    /// Adds a reader. Readers that happen before it need not be kept, except those of other threads
+    /// that a copy may overtake.
     #[inline]
     fn add_reader(
         &mut self,
@@ -453,8 +453,8 @@ impl Cell {
     }
 }
 
-/// Whether a later read stands for an earlier one as well: what races with the earlier one races
-/// with it.
+/// Returns whether a later read can replace an earlier one, because anything that races with the
+/// earlier one also races with the later one.
 fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess) -> bool {
     let (Some(new), Some(old)) = (later.manner.scope, earlier.manner.scope) else {
         return later.manner.scope.is_none();

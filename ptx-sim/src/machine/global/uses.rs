@@ -1,7 +1,7 @@
-//! When threads have used what they read.
+//! Uses of the values that threads read.
 //!
-//! The read of a value that was used is over: whoever knows of the use need not fear that a copy
-//! overtakes the read. Which instructions use a value, linking finds
+//! A read has completed once its value was used. A copy that is ordered after the use therefore
+//! cannot overtake the read. Linking finds the instructions that use a value
 //! ([`mark_uses`](crate::code::link)).
 
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use super::foreign::Observer;
 use super::mark::{Author, GlobalAccess};
 use super::table::PageHasher;
 
-/// The most uses that are kept of what a thread reads in one line; reads before the first of them
-/// then count as used.
+/// The most uses that are kept for the reads of a thread in one line. Reads before the oldest kept
+/// use then count as used.
 const MOST_USES: usize = 64;
 
 /// A thread, and a line in which it reads.
@@ -25,12 +25,13 @@ fn reads(author: Author, line: u32) -> Reads {
     (u64::from(author.cluster) << 32 | u64::from(author.thread), line.into())
 }
 
-/// What threads have used of what they read.
+/// The uses of values that threads read.
 #[derive(Debug)]
 pub(super) struct Uses {
-    /// Of each line, whether what is read there is used before anybody can learn of the read.
+    /// For each line, whether a value read there is used before any other thread can learn of the
+    /// read.
     at_once: Arc<[bool]>,
-    /// The steps of the other uses.
+    /// The steps of all other uses.
     steps: HashMap<Reads, Vec<u32>, BuildHasherDefault<PageHasher>>,
 }
 
@@ -39,7 +40,7 @@ impl Uses {
         Self { at_once: Arc::clone(at_once), steps: HashMap::default() }
     }
 
-    /// A thread uses, in this step, what it has read last in a line.
+    /// Records that a thread uses, in this step, the value that it last read in a line.
     pub(super) fn add(&mut self, author: Author, line: u32, step: Epoch) {
         let steps = self.steps.entry(reads(author, line)).or_default();
         if steps.last() == Some(&step.count()) {
@@ -51,8 +52,8 @@ impl Uses {
         steps.push(step.count());
     }
 
-    /// Whether it is a read whose value comes to a register of its thread, which may be used late.
-    /// Of a `cp.async` nobody knows before it is complete.
+    /// Returns whether this read loads a register of its thread, whose value may be used late. A
+    /// `cp.async` does not, because no thread learns of it before it is complete.
     #[inline]
     pub(super) fn may_be_overtaken(&self, read: &GlobalAccess) -> bool {
         let loads_register =
@@ -60,7 +61,7 @@ impl Uses {
         loads_register && !self.at_once.get(read.line as usize).is_none_or(|at_once| *at_once)
     }
 
-    /// Whether the observer knows that the value of this read was used.
+    /// Returns whether the observer knows that the value of this read was used.
     pub(super) fn is_known(&self, read: &GlobalAccess, observer: &Observer<'_>) -> bool {
         let Some(steps) = self.steps.get(&reads(read.author, read.line)) else { return false };
         let first = steps.partition_point(|step| *step < read.step.count());
@@ -74,8 +75,9 @@ impl Uses {
         steps.get(first).is_some_and(known)
     }
 
-    /// Whether a copy that does not overtake a read does not overtake an earlier one either, which
-    /// comes before it. Of the reads of one thread that may be late that is taken to be so.
+    /// Returns whether a copy that cannot overtake `later` cannot overtake `earlier` either, where
+    /// `earlier` happens before `later`. This is assumed for reads of one thread that may complete
+    /// late.
     pub(super) fn stand_for(
         &self,
         later: &GlobalAccess,

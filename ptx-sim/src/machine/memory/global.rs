@@ -1,38 +1,39 @@
-//! Global memory: allocations far apart, so that whatever leaves one is in none.
+//! Global memory. Allocations are far apart, so that an access beyond the end of one never reaches
+//! another.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bits of an address within a slot. An allocation starts at a slot and is followed by at least one
-/// byte of none.
+/// Log2 of the bytes of a slot. An allocation starts at a slot, and at least one unallocated byte
+/// follows it.
 const SLOT_BITS: u32 = 32;
 /// The slot of the first allocation.
 const FIRST_SLOT: u64 = 16;
-/// The last slot is below the windows of the other state spaces.
+/// The number of slots, which end below the windows of the other state spaces.
 const SLOTS: u64 = 0x7c00;
-/// The most bytes that can be allocated at a time: all of them are kept in the host's memory.
+/// The most bytes that can be allocated at a time. The host's memory holds all of them.
 const MOST_BYTES: u64 = 1 << 33;
 
-/// All global memory of a device. Clones share their bytes, and are cheap: a launch takes one.
+/// The global memory of a device. Clones share their bytes and are cheap; each launch takes one.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalMemory {
-    /// By slot, from [`FIRST_SLOT`].
+    /// Allocations by slot, from [`FIRST_SLOT`] on.
     slots: Vec<Option<Arc<Allocation>>>,
     /// Bytes of all allocations.
     held: u64,
 }
 
-/// Why an access to global memory is refused.
+/// The reason why an access to global memory is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalFault {
-    /// In no allocation, or beyond the end of one: its address and its length, if there is one
-    /// near.
+    /// The access is in no allocation, or beyond the end of one.
     OutOfBounds {
-        /// The nearest allocation that starts before the access.
+        /// Address and size of the nearest allocation that starts before the access, if there is
+        /// one.
         near: Option<(u64, u64)>,
     },
-    /// Not a multiple of its own size.
+    /// The address is not a multiple of the access size.
     Misaligned,
 }
 
@@ -40,7 +41,7 @@ struct Allocation {
     base: u64,
     bytes: u64,
     words: Box<[AtomicU64]>,
-    /// A bit for each byte that was written; none if nobody asks.
+    /// A bit for each byte that was written; `None` if this is not tracked.
     written: Option<Box<[AtomicU64]>>,
 }
 
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Allocation {
     }
 }
 
-/// None if the host has no memory for them.
+/// Returns zeroed words, or `None` if the host has no memory for them.
 fn zeros(count: u64) -> Option<Box<[AtomicU64]>> {
     let count = usize::try_from(count).ok()?;
     let mut words = Vec::new();
@@ -60,11 +61,11 @@ fn zeros(count: u64) -> Option<Box<[AtomicU64]>> {
 }
 
 impl GlobalMemory {
-    /// Allocates zeroed bytes and gives their address, a multiple of 2^32.
+    /// Allocates zeroed bytes, and returns their address, a multiple of 2^32.
     ///
-    /// With `track`, they count as not initialised until they are written, also by
-    /// [`write`](Self::write). None if the address space is full, more than 8 GiB would be
-    /// allocated at a time, or the host has no memory for them.
+    /// With `track`, the bytes count as uninitialised until they are written, including by
+    /// [`write`](Self::write). Returns `None` if the address space is full, more than 8 GiB would
+    /// be allocated at a time, or the host has no memory.
     pub fn allocate(&mut self, bytes: u64, track: bool) -> Option<u64> {
         let held = self.held.checked_add(bytes).filter(|&held| held <= MOST_BYTES)?;
         let words = zeros(bytes.div_ceil(8))?;
@@ -77,8 +78,8 @@ impl GlobalMemory {
         Some(base)
     }
 
-    /// So many slots that hold nothing: new ones as long as there are any, so that what was freed
-    /// is not soon taken for what came after it.
+    /// Returns this many free slots. Slots that were never used come first, so that freed addresses
+    /// are reused as late as possible.
     fn room(&mut self, count: usize) -> Option<Range<usize>> {
         let first = self.slots.len();
         if (first + count) as u64 <= SLOTS - FIRST_SLOT {
@@ -89,13 +90,13 @@ impl GlobalMemory {
         Some(freed..freed + count)
     }
 
-    /// Frees the allocation that starts at `address`: later accesses are out of bounds. False if
-    /// there is none.
+    /// Frees the allocation that starts at `address`; later accesses are out of bounds. Returns
+    /// false if there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let mut freed = false;
         for slot in &mut self.slots {
             if let Some(allocation) = slot.take_if(|allocation| allocation.base == address) {
-                // Once, however many slots it has.
+                // Subtracted once, however many slots the allocation has.
                 self.held -= if freed { 0 } else { allocation.bytes };
                 freed = true;
             }
@@ -108,7 +109,7 @@ impl GlobalMemory {
         self.slots.get(usize::try_from(slot).ok()?)?.as_deref()
     }
 
-    /// The allocation that holds `len` bytes at `address`, and their offset in it.
+    /// Returns the allocation that holds `len` bytes at `address`, and their offset in it.
     fn find(&self, address: u64, len: u64) -> Result<(&Allocation, u64), GlobalFault> {
         match self.near(address) {
             Some(found) if (address - found.base).saturating_add(len) <= found.bytes => {
@@ -119,45 +120,46 @@ impl GlobalMemory {
         }
     }
 
-    /// How many bytes there are from `address` to the end of its allocation; none if it is in no
-    /// allocation.
+    /// Returns the number of bytes from `address` to the end of its allocation, or `None` if it is
+    /// in no allocation.
     pub fn rest(&self, address: u64) -> Option<u64> {
         let (allocation, offset) = self.find(address, 1).ok()?;
         Some(allocation.bytes - offset)
     }
 
-    /// Copies bytes out.
+    /// Copies bytes out of memory.
     ///
     /// # Errors
     ///
-    /// Where they are not all in one allocation.
+    /// If they are not all in one allocation.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), GlobalFault> {
         let (allocation, offset) = self.find(address, out.len() as u64)?;
         allocation.read(offset, out);
         Ok(())
     }
 
-    /// Copies bytes in.
+    /// Copies bytes into memory.
     ///
     /// # Errors
     ///
-    /// Where they are not all in one allocation.
+    /// If they are not all in one allocation.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), GlobalFault> {
         let (allocation, offset) = self.find(address, bytes.len() as u64)?;
         allocation.write(offset, bytes);
         Ok(())
     }
 
-    /// Whether all of `len` bytes at `address` were written, as far as that is tracked.
+    /// Returns whether all of the `len` bytes at `address` were written, to the extent that this is
+    /// tracked.
     pub fn is_written(&self, address: u64, len: u64) -> bool {
         self.find(address, len).is_ok_and(|(allocation, offset)| allocation.is_written(offset, len))
     }
 
-    /// Changes `width` bytes (1, 2, 4 or 8) at once, and gives what they were.
+    /// Changes `width` bytes (1, 2, 4 or 8) atomically, and returns their previous value.
     ///
     /// # Errors
     ///
-    /// Where they are not all in one allocation, or the address is not a multiple of `width`.
+    /// If they are not all in one allocation, or the address is not a multiple of `width`.
     pub fn update(
         &self,
         address: u64,
@@ -173,12 +175,12 @@ impl GlobalMemory {
 }
 
 impl GlobalMemory {
-    /// Changes 16 bytes, at once as far as other such changes are concerned, and gives what they
-    /// were.
+    /// Changes 16 bytes, atomically with respect to other calls of this function, and returns their
+    /// previous value.
     ///
     /// # Errors
     ///
-    /// Where they are not all in one allocation.
+    /// If they are not all in one allocation.
     pub fn update_wide(
         &self,
         address: u64,
@@ -197,12 +199,12 @@ impl GlobalMemory {
     }
 }
 
-/// The bits of `width` bytes.
+/// Returns a mask of `width` bytes.
 const fn mask(width: usize) -> u64 {
     if width >= 8 { u64::MAX } else { (1 << (width * 8)) - 1 }
 }
 
-/// Word and shift of the byte at `offset`, which is in bounds, and so are its words.
+/// Returns the word and shift of the byte at `offset`, which must be in bounds.
 fn place(offset: u64) -> (usize, u32) {
     ((offset / 8) as usize, (offset % 8) as u32 * 8)
 }

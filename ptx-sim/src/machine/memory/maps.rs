@@ -1,13 +1,12 @@
-//! Tensor maps: those that copies have named, and what is known of those in global memory.
+//! Tensor maps: those that copies have named, and the state of those in global memory.
 //!
 //! Copies read maps through a proxy of their own (PTX ISA, "Tensormap proxy"). A map in the
-//! kernel's parameters is there from the start. One in global memory has to be acquired in the
-//! block before it is used, and each time that it has changed:
-//! `fence.proxy.tensormap::generic.acquire` by the thread that issues the copy, or by one that a
-//! barrier orders before it (CUDA Programming Guide, "Using a tensor map in global memory"). What a
-//! thread of this cluster has changed has to be released as well, by a thread that knows of the
-//! change, before the acquire. Changes by other clusters, by earlier launches and by the host are
-//! seen only as other bytes.
+//! kernel's parameters is valid from the start. A map in global memory must be acquired in the
+//! block before its first use and after each change, with `fence.proxy.tensormap::generic.acquire`
+//! by the thread that issues the copy, or by a thread that a barrier orders before it (CUDA
+//! Programming Guide, "Using a tensor map in global memory"). A change by a thread of this cluster
+//! must also be released before the acquire, by a thread that knows of the change. Changes by other
+//! clusters, by earlier launches and by the host are noticed only because the bytes differ.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -21,10 +20,10 @@ use crate::tensor_map::{self, DESCRIPTOR_BYTES, Descriptor, TensorMap};
 /// The maps of a cluster.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Maps {
-    /// By number. None is ever forgotten.
+    /// All maps, by number. Maps are never forgotten.
     known: Vec<Rc<TensorMap>>,
     numbers: HashMap<Descriptor, MapId>,
-    /// Those that were changed, acquired or used in global memory, by address.
+    /// Maps in global memory that were changed, acquired or used, by address.
     global: BTreeMap<u64, InGlobal>,
 }
 
@@ -33,13 +32,13 @@ pub(in crate::machine) struct Maps {
 struct InGlobal {
     /// The last change by a thread of this cluster.
     changed: Option<Mark>,
-    /// The fence that released it.
+    /// The fence that released the change.
     released: Option<Epoch>,
     acquired: Vec<Acquired>,
 }
 
-/// An acquire of a map: the fence, the bytes at that time, and whether the last change was released
-/// before.
+/// An acquire of a map: the fence, the bytes at that time, and whether the last change had been
+/// released before.
 #[derive(Debug)]
 struct Acquired {
     fence: Epoch,
@@ -47,24 +46,25 @@ struct Acquired {
     after_release: bool,
 }
 
-/// What is wrong with a use of a map in global memory.
+/// An error in the use of a map in global memory.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum MapMisuse {
-    /// It was not acquired.
+    /// The map was not acquired.
     NotAcquired,
-    /// It has changed since.
+    /// The map has changed since it was acquired.
     Changed,
-    /// Its change was not released before it was acquired.
+    /// The change was not released before the map was acquired.
     NotReleased,
 }
 
 impl Maps {
-    /// The map of a number.
+    /// Returns the map with this number.
     pub(in crate::machine) fn get(&self, map: MapId) -> Option<&Rc<TensorMap>> {
         self.known.get(map.index())
     }
 
-    /// The number of the map that a descriptor's bytes hold; none if they are no descriptor.
+    /// Returns the number of the map that a descriptor encodes, or `None` if the bytes are no valid
+    /// descriptor.
     pub(in crate::machine) fn know(&mut self, descriptor: &Descriptor) -> Option<MapId> {
         if let Some(number) = self.numbers.get(descriptor) {
             return Some(*number);
@@ -76,7 +76,7 @@ impl Maps {
         Some(number)
     }
 
-    /// A thread has written to global memory.
+    /// Notes that a thread has written to global memory.
     #[inline]
     pub(in crate::machine) fn wrote(&mut self, address: u64, len: u32, write: Mark) {
         if self.global.is_empty() {
@@ -88,14 +88,14 @@ impl Maps {
         }
     }
 
-    /// A thread has changed the map at `address`.
+    /// Notes that a thread has changed the map at `address`.
     pub(in crate::machine) fn changed(&mut self, address: u64, write: Mark) {
         let map = self.global.entry(address).or_default();
         (map.changed, map.released) = (Some(write), None);
     }
 
-    /// What is wrong with a use by `view` of the map at `address`, which now has `bytes`, and the
-    /// last change of it.
+    /// Returns the error, if any, in a use by `view` of the map at `address`, together with the
+    /// last change of the map. `bytes` are the current contents.
     pub(in crate::machine) fn misuse(
         &mut self,
         address: u64,
@@ -106,7 +106,7 @@ impl Maps {
         map.misuse(view, bytes).map(|misuse| (misuse, map.changed))
     }
 
-    /// A fence of `view` releases all changes that it knows of.
+    /// A fence of `view`: releases all changes that it knows of.
     pub(in crate::machine) fn release(&mut self, view: &View) {
         for map in self.global.values_mut() {
             if map.changed.is_some_and(|change| view.follows(change.step)) {
@@ -115,7 +115,7 @@ impl Maps {
         }
     }
 
-    /// A fence of `view` acquires the map at `address`, which now has `bytes`.
+    /// A fence of `view`: acquires the map at `address`, whose current contents are `bytes`.
     pub(in crate::machine) fn acquire(&mut self, address: u64, bytes: Descriptor, view: &View) {
         let map = self.global.entry(address).or_default();
         let after_release = match (map.changed, map.released) {

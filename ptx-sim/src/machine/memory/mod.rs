@@ -1,6 +1,6 @@
-//! Memory: the bytes of shared and of global memory, and what is remembered of who accessed them.
+//! Memory: the bytes of shared and global memory, and the history of accesses to them.
 //!
-//! Nothing here reports or knows threads: what is wrong with an access is returned as data.
+//! Nothing here reports findings or knows threads. Errors in an access are returned as data.
 
 mod global;
 mod maps;
@@ -28,17 +28,17 @@ use super::types::{MachineConfig, Pointer};
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) shared: PerBlock<SharedMemory>,
-    /// Where the shared memory is that a block may use.
+    /// The range of shared memory that a block may use.
     pub(super) window: Range<u32>,
     pub(super) global: Arc<GlobalMemory>,
     pub(super) maps: Maps,
-    /// What bulk stores are writing to global memory.
+    /// Bulk stores to global memory that are in flight.
     pub(super) stores: UnfinishedStores,
     /// The accesses to global memory.
     pub(super) accesses: GlobalAccesses,
 }
 
-/// A place in memory.
+/// A location in global or shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Global(u64),
@@ -52,7 +52,7 @@ pub(super) struct SharedPlace {
     pub(super) at: u32,
 }
 
-/// Bytes, and what their address has to be a multiple of, a power of two.
+/// The size of an access, and its required alignment, a power of two.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) bytes: u32,
@@ -60,20 +60,20 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Bytes that are aligned to all of them.
+    /// Returns an access of this size that is aligned to its size.
     #[inline]
     pub(super) const fn natural(bytes: u32) -> Self {
         Self { bytes, align: bytes }
     }
 }
 
-/// Why an access is refused before it is made.
+/// The reason why an access is refused before it is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlaceFault {
     Misaligned,
-    /// A rank that the cluster does not have.
+    /// The cluster has no block of this rank.
     NoBlock(BlockRank),
-    /// Before the start of shared memory, or beyond its end.
+    /// The access is before the start of shared memory, or beyond its end.
     OutsideShared {
         at: u64,
     },
@@ -91,7 +91,7 @@ impl Memory {
         }
     }
 
-    /// Where a pointer leads, in a thread of block `own`.
+    /// Resolves a pointer for a thread of block `own`.
     #[inline(always)]
     pub(super) fn locate(
         &self,

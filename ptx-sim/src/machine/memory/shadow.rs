@@ -1,28 +1,28 @@
-//! What is remembered of a block's shared memory: who last wrote and who has read each piece of it.
+//! The shadow state of a block's shared memory: the last writer and the readers of each piece.
 //!
-//! As FastTrack does it (Flanagan and Freund, PLDI 2009): the last write and the last read are one
-//! step each; only where several threads read without order between them is a set of readers kept.
-//! A cell is four bytes until an access is smaller than that, and then all cells are split. Which
-//! accesses conflict is [`tma_model::sync::access`]'s to say.
+//! The representation follows FastTrack (Flanagan and Freund, PLDI 2009). The last write and the
+//! last read are one step each. Only if several threads read without order between them is a set of
+//! readers kept. A cell is four bytes until a smaller access, which splits all cells.
+//! [`tma_model::sync::access`] defines which accesses conflict.
 
 use tma_model::sync::{Access, AccessKind, Component, Epoch, Hazard, Memory, Proxy, View};
 
 use crate::machine::sizes::Sizes;
 
-/// In place of a writer: an asynchronous operation, by number, that is to land here.
+/// Replaces a writer: an asynchronous operation, by number, that has yet to land.
 pub(in crate::machine) const IN_FLIGHT: Component = Component::new(u32::MAX);
-/// In place of a writer: an mbarrier.
+/// Replaces a writer: an mbarrier.
 pub(in crate::machine) const OPAQUE: Component = Component::new(u32::MAX - 1);
-/// In place of a reader: a set of them, by index.
+/// Replaces a reader: the step's count is the index of a set of readers.
 const SEVERAL: Component = Component::new(u32::MAX - 2);
 
-/// In the line of a write: it is an asynchronous one in the generic proxy, whatever its component.
+/// Flag in the line of a write: an asynchronous write in the generic proxy, whatever its component.
 const COPIED: u32 = 1 << 30;
-/// In the line of a write: it is an asynchronous reduction.
+/// Flag in the line of a write: an asynchronous reduction.
 const REDUCED: u32 = 1 << 29;
-/// In the line of a write: the [`Sizes`] of a strong one, from this bit on.
+/// The first bit in the line of a write that holds the [`Sizes`] of a strong write.
 const SIZES: u32 = 24;
-/// The bits of a line that are flags.
+/// The bits of a line that hold flags.
 const FLAGS: u32 = u32::MAX << SIZES;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,63 +33,63 @@ struct Cell {
     read_line: u32,
 }
 
-/// A step that stands for an access, and the access's PTX line.
+/// The step that represents an access, and the access's PTX line.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Mark {
     pub(in crate::machine) step: Epoch,
     pub(in crate::machine) line: u32,
 }
 
-/// A thread's own access, now.
+/// A thread's own access, which is being made.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct ThreadAccess<'v> {
     pub(in crate::machine) view: &'v View,
     /// The PTX line.
     pub(in crate::machine) line: u32,
-    /// None of a weak one.
+    /// The sizes; empty for a weak access.
     pub(in crate::machine) sizes: Sizes,
 }
 
 impl ThreadAccess<'_> {
-    /// As an access after a write with these sizes. Two strong ones do not race if they overlap
-    /// completely.
+    /// Returns this access as it follows a write with these sizes. Two strong accesses do not race
+    /// if they overlap completely.
     fn after(&self, kind: AccessKind, sizes: Sizes) -> Access {
         Access { proxy: Proxy::Generic, kind, strong: self.sizes.meet(sizes) }
     }
 }
 
-/// What is wrong with an access.
+/// An error in an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Problem {
-    /// Nobody wrote what is read.
+    /// The bytes that are read were never written.
     Unwritten,
-    /// It does not go with an earlier one.
+    /// The access conflicts with an earlier one.
     Hazard(Hazard),
 }
 
-/// An access that does not go with another one.
+/// A conflict between two accesses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Conflict {
     pub(in crate::machine) problem: Problem,
-    /// Shared offset of the cell.
+    /// Offset of the cell in shared memory.
     pub(in crate::machine) at: u32,
     /// The other access, its PTX line, and whether it is a write.
     pub(in crate::machine) other: Epoch,
     pub(in crate::machine) line: u32,
     pub(in crate::machine) other_writes: bool,
-    /// It is an asynchronous one in the generic proxy.
+    /// Whether the other access is asynchronous in the generic proxy.
     pub(in crate::machine) copied: bool,
-    /// The bytes of this access and of the other one, if both are strong and overlap in part.
+    /// The sizes of this access and of the other one, if both are strong and overlap partially.
     pub(in crate::machine) mixed: Option<[u32; 2]>,
 }
 
-/// What is remembered of a block's shared memory.
+/// The shadow state of a block's shared memory.
 #[derive(Debug)]
 pub(in crate::machine) struct Shadow {
     cells: Vec<Cell>,
-    /// The first clock component that is no thread's.
+    /// The first clock component that does not belong to a thread.
     threads: Component,
-    /// A cell has `1 << shift` bytes.
+    /// Log2 of the bytes of a cell.
     shift: u32,
     sets: Vec<Vec<Mark>>,
     free: Vec<u32>,
@@ -101,12 +101,12 @@ impl Cell {
         Conflict { problem, at: 0, other: self.write, line, other_writes: true, copied, mixed: None }
     }
 
-    /// The sizes of the last write, if it was strong.
+    /// Returns the sizes of the last write; empty if it was weak.
     fn sizes(&self) -> Sizes {
         Sizes::from_bits(self.write_line >> SIZES)
     }
 
-    /// What is wrong with a thread's access, after the last write.
+    /// Checks a thread's access against the last write.
     fn before_thread(
         &self,
         kind: AccessKind,
@@ -119,7 +119,7 @@ impl Cell {
         Some(Conflict { mixed: is_mixed.then(|| [mine.bytes(), theirs.bytes()]), ..found })
     }
 
-    /// The last write as an access.
+    /// Returns the last write as an access.
     fn last_write(&self, threads: Component) -> Access {
         let generic = self.write.component() < threads || self.write_line & COPIED != 0;
         Access {
@@ -129,8 +129,7 @@ impl Cell {
         }
     }
 
-    /// What is wrong with `access`, which the agent of `view` makes or starts now, after the last
-    /// write.
+    /// Checks `access`, which the agent of `view` makes or starts now, against the last write.
     fn after_write(&self, access: Access, view: &View, threads: Component) -> Option<Conflict> {
         let reads = match access.kind {
             AccessKind::Read | AccessKind::Reduce => true,
@@ -146,14 +145,14 @@ impl Cell {
 }
 
 impl Shadow {
-    /// Of memory that nobody has accessed. `threads` is the first clock component that is no
-    /// thread's.
+    /// Creates the state of memory without accesses. `threads` is the first clock component that
+    /// does not belong to a thread.
     pub(super) fn new(bytes: u32, threads: Component) -> Self {
         let cells = vec![Cell::default(); bytes.div_ceil(4) as usize];
         Self { cells, threads, shift: 2, sets: Vec::new(), free: Vec::new() }
     }
 
-    /// The cells of `len` bytes at `at`, which are in bounds.
+    /// Returns the cells of `len` bytes at `at`, which must be in bounds.
     #[inline]
     fn range(&mut self, at: u32, len: u32) -> std::ops::Range<usize> {
         while (at | len) & ((1 << self.shift) - 1) != 0 {
@@ -179,8 +178,8 @@ impl Shadow {
         self.shift -= 1;
     }
 
-    /// A generic read. `is_observed` tells which writes in no order with it come before it all the
-    /// same.
+    /// Records a generic read. `is_observed` tells which writes precede it although the clocks do
+    /// not order them.
     #[inline]
     pub(in crate::machine) fn read(
         &mut self,
@@ -199,8 +198,9 @@ impl Shadow {
                 let found = found.map(|found| self.placed(found, index));
                 conflict = conflict.or(found.filter(|found| !is_observed(found)));
             }
-            // A strong read is not remembered: what follows it is a strong write of the same size.
-            // A race with a later weak write, or with one of another size, is not found.
+            // A strong read is not recorded, because it is expected to be followed by a strong
+            // write of the same size. A race with a later weak write, or with one of another size,
+            // is not found.
             if cell.read != mark.step && sizes == Sizes::WEAK {
                 self.add_reader(index, view, mark);
             }
@@ -208,8 +208,8 @@ impl Shadow {
         conflict
     }
 
-    /// A generic write. `is_observed` tells which writes in no order with it come before it all the
-    /// same: reads of them may still race with it.
+    /// Records a generic write. `is_observed` tells which writes precede it although the clocks do
+    /// not order them; reads of those may still race with it.
     #[inline]
     pub(in crate::machine) fn write(
         &mut self,
@@ -230,7 +230,7 @@ impl Shadow {
                     cell.before_thread(AccessKind::Write, &access, self.threads)
                 };
                 let after_write = after_write.map(|found| self.placed(found, index));
-                // Reads that are remembered are weak.
+                // Recorded reads are weak.
                 let access = access.after(AccessKind::Write, Sizes::WEAK);
                 let after_reads = || Some(self.placed(self.after_reads(&cell, access, view)?, index));
                 let found = after_write.filter(|found| !is_observed(found)).or_else(after_reads);
@@ -243,7 +243,7 @@ impl Shadow {
         conflict
     }
 
-    /// An atomic operation: a strong write of what it has read.
+    /// Records an atomic operation: a strong write to bytes that must be initialised.
     pub(in crate::machine) fn change(
         &mut self,
         at: u32,
@@ -257,8 +257,8 @@ impl Shadow {
         self.write(at, len, access, is_observed).or(conflict)
     }
 
-    /// `view` starts an asynchronous `access`, which writes here. `mark` is the step with which it
-    /// has done so, or its number.
+    /// Records that `view` starts an asynchronous `access`, which writes here. `mark` is the step
+    /// of its completion, or the number of the operation in flight.
     pub(in crate::machine) fn write_async(
         &mut self,
         at: u32,
@@ -289,8 +289,8 @@ impl Shadow {
         conflict
     }
 
-    /// `view` starts a copy in the asynchronous proxy that reads here; `reader` is the step with
-    /// which it has done so.
+    /// Records that `view` starts an asynchronous-proxy copy that reads here. `reader` is the step
+    /// that represents the read.
     pub(in crate::machine) fn read_async(
         &mut self,
         at: u32,
@@ -308,9 +308,9 @@ impl Shadow {
         conflict
     }
 
-    /// All of `views` start a read in the asynchronous proxy here; `reader` is the step with which
-    /// it is over. `sound` is a write that all of them are known to follow. Returns the number of
-    /// the view, too.
+    /// Records that all of `views` start an asynchronous-proxy read here. `reader` is the step at
+    /// which it is complete. `sound` caches a write that all views are known to follow. Also
+    /// returns the index of the view that conflicts.
     pub(in crate::machine) fn read_together(
         &mut self,
         at: u32,
@@ -339,7 +339,7 @@ impl Shadow {
         conflict
     }
 
-    /// The operation that was marked `under_way` has landed here, with the step `done`.
+    /// Records that the operation marked `under_way` has landed here, at step `done`.
     pub(in crate::machine) fn landed(&mut self, at: u32, len: u32, under_way: Epoch, done: Epoch) {
         for index in self.range(at, len) {
             let cell = &mut self.cells[index];
@@ -349,7 +349,7 @@ impl Shadow {
         }
     }
 
-    /// Whether copies of the asynchronous proxy were the last to write all of this.
+    /// Returns whether asynchronous-proxy copies were the last to write all of these bytes.
     pub(in crate::machine) fn is_copied_in(&self, at: u32, len: u32) -> bool {
         let cells = (at >> self.shift) as usize..((at + len) >> self.shift) as usize;
         let is_copied = |cell: &Cell| {
@@ -359,7 +359,7 @@ impl Shadow {
         self.cells.get(cells).is_some_and(|cells| cells.iter().all(is_copied))
     }
 
-    /// An mbarrier lies here from now on.
+    /// Records that an mbarrier is here from now on.
     pub(in crate::machine) fn set_opaque(&mut self, at: u32, len: u32, line: u32) {
         for index in self.range(at, len) {
             self.forget_readers(index);
@@ -368,7 +368,7 @@ impl Shadow {
         }
     }
 
-    /// Nothing is here any more.
+    /// Marks the bytes as never accessed.
     pub(in crate::machine) fn clear(&mut self, at: u32, len: u32) {
         for index in self.range(at, len) {
             self.forget_readers(index);
@@ -380,15 +380,14 @@ impl Shadow {
         Conflict { at: (index as u32) << self.shift, ..conflict }
     }
 
-    /// What is wrong with a write, or with the start of one: of the last write and the reads after
-    /// it.
+    /// Checks a write, or the start of one, against the last write and the reads after it.
     fn before_write(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
         cell.after_write(access, view, self.threads).or_else(|| self.after_reads(cell, access, view))
     }
 
-    /// The first reader that is in no order with `access`, or else the first behind which no proxy
-    /// fence lies. Readers that a later one knew of are not kept, but a fence that lies behind that
-    /// one lies behind them.
+    /// Returns the first reader that is not ordered before `access`, or else the first that no
+    /// proxy fence follows. Readers that a later reader knew of are not kept. A fence that follows
+    /// the later reader also follows them.
     fn after_reads(&self, cell: &Cell, access: Access, view: &View) -> Option<Conflict> {
         if cell.read.is_none() {
             return None;
@@ -407,13 +406,13 @@ impl Shadow {
         Some(Conflict { problem, at: 0, other, line, other_writes: false, copied: false, mixed: None })
     }
 
-    /// Threads read through the generic proxy, and nobody else reads through it.
+    /// Returns the proxy of a reader: generic for threads, asynchronous for all other agents.
     fn proxy_of_reader(&self, reader: Epoch) -> Proxy {
         if reader.component() < self.threads { Proxy::Generic } else { Proxy::Async }
     }
 
-    /// Adds the reader that a copy is, for which `view` stands. A thread's read before it stays,
-    /// unless there is a fence between.
+    /// Adds a copy as a reader, represented by `view`. A thread's earlier read is kept, unless a
+    /// proxy fence follows it.
     fn add_async_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
         let by_thread = !cell.read.is_none() && self.proxy_of_reader(cell.read) == Proxy::Generic;
@@ -425,7 +424,7 @@ impl Shadow {
         }
     }
 
-    /// Adds `reader`, for which `view` stands; readers that it follows need not be kept.
+    /// Adds `reader`, represented by `view`. Readers that happen before it need not be kept.
     fn add_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
         if cell.read.component() == SEVERAL {

@@ -1,4 +1,4 @@
-//! The shared memory of a block, and who of other blocks uses it.
+//! The shared memory of a block, and the record of other blocks' accesses to it.
 
 use tma_model::mma::CHUNK_BYTES;
 use tma_model::sync::{Component, Epoch, View};
@@ -7,36 +7,36 @@ use super::{Shadow, TileChunk};
 use crate::machine::index::{Shape, ThreadId};
 use crate::machine::types::Actor;
 
-/// What memory holds before anything is written, and where a copy is to land: a NaN in each
+/// The initial contents of memory, and those of a copy's destination until it lands: a NaN in every
 /// floating-point type.
 pub(in crate::machine) const POISON: u8 = 0xff;
 
-/// The shared memory of a block. It is there until the block's last thread ends.
+/// The shared memory of a block. It exists until the block's last thread exits.
 #[derive(Debug)]
 pub(in crate::machine) struct SharedMemory {
     data: Vec<u8>,
     pub(in crate::machine) shadow: Shadow,
-    /// What of its tile the tensor copy into each chunk of 16 bytes has brought; none where another
-    /// asynchronous operation has written. Empty before the first.
+    /// For each chunk of 16 bytes, the part of a tile that a tensor copy wrote there; `None` if
+    /// another asynchronous operation has. Empty before the first tensor copy.
     tiles: Vec<Option<TileChunk>>,
-    /// The last step in which each thread of another block was here, by clock component, and its
-    /// PTX line; none before the first.
+    /// The last step in which each thread of another block accessed this memory, by clock
+    /// component, and its PTX line; 0 if there is none.
     visits: Vec<(u32, u32)>,
-    /// The copies from here into other blocks that no thread that has ended knows to be complete.
+    /// Copies from here into other blocks that no exited thread knew to be complete.
     pub(in crate::machine) outgoing: Vec<OutgoingCopy>,
 }
 
 /// A copy out of a block's shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct OutgoingCopy {
-    /// The step that tells of its end.
+    /// The step of its completion.
     pub(in crate::machine) done: Epoch,
     pub(in crate::machine) issuer: Actor,
 }
 
 impl SharedMemory {
     pub(super) fn new(bytes: u32, shape: Shape) -> Self {
-        // The end is rounded up, so that the cells and mbarriers of the last bytes are whole.
+        // The size is rounded up, so that the cells and mbarriers of the last bytes are whole.
         let whole = bytes.next_multiple_of(8);
         Self {
             data: vec![POISON; whole as usize],
@@ -47,25 +47,26 @@ impl SharedMemory {
         }
     }
 
-    /// The bytes from `at` on.
+    /// Returns the bytes from `at` on.
     #[inline]
     pub(in crate::machine) fn from(&self, at: u32) -> &[u8] {
         &self.data[at as usize..]
     }
 
-    /// `bytes` bytes at `at`.
+    /// Returns the `bytes` bytes at `at`.
     #[inline]
     pub(in crate::machine) fn bytes(&self, at: u32, bytes: usize) -> &[u8] {
         &self.data[at as usize..][..bytes]
     }
 
-    /// The same, to be changed.
+    /// Returns the `bytes` bytes at `at`, mutably.
     #[inline]
     pub(in crate::machine) fn bytes_mut(&mut self, at: u32, bytes: usize) -> &mut [u8] {
         &mut self.data[at as usize..][..bytes]
     }
 
-    /// An asynchronous operation writes to the chunk at `at`: this of a tile, if it is of one.
+    /// Notes that an asynchronous operation writes to the chunk at `at`. `chunk` is the part of a
+    /// tile that it writes, if any.
     pub(in crate::machine) fn lay_out(&mut self, at: u32, chunk: Option<TileChunk>) {
         if self.tiles.is_empty() {
             if chunk.is_none() {
@@ -78,20 +79,21 @@ impl SharedMemory {
         }
     }
 
-    /// What of its tile the tensor copy has brought that wrote the chunk at `at`; none if something
-    /// else has written there since.
+    /// Returns the part of a tile that a tensor copy wrote to the chunk at `at`, or `None` if
+    /// something else has written there since.
     pub(in crate::machine) fn tile_chunk(&self, at: u32) -> Option<&TileChunk> {
         let chunk = self.tiles.get((at / CHUNK_BYTES) as usize)?.as_ref()?;
         self.shadow.is_copied_in(at, CHUNK_BYTES).then_some(chunk)
     }
 
-    /// A thread of another block uses this memory, in a step of its own.
+    /// Notes that a thread of another block accesses this memory, in a step of its own.
     pub(in crate::machine) fn visit(&mut self, step: Epoch, line: u32, shape: Shape) {
         self.visits.resize(shape.all() as usize, (0, 0));
         self.visits[step.component().number() as usize] = (step.count(), line);
     }
 
-    /// Forgets the uses by other blocks that the thread of `view`, which ends, knows to be over.
+    /// Forgets those accesses by other blocks that are over as far as the exiting thread of `view`
+    /// knows.
     pub(in crate::machine) fn forget_visits(&mut self, view: &View) {
         for (number, visit) in (0..).zip(&mut self.visits) {
             if view.knows_over(Epoch::new(Component::new(number), visit.0)) {
@@ -100,7 +102,7 @@ impl SharedMemory {
         }
     }
 
-    /// A use that is left, and its PTX line.
+    /// Returns an access that has not been forgotten, with its PTX line.
     pub(in crate::machine) fn a_visit(&self, shape: Shape) -> Option<(ThreadId, u32)> {
         let number = self.visits.iter().position(|visit| visit.0 > 0)?;
         let (step, line) = self.visits[number];

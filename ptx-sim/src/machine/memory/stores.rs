@@ -1,29 +1,30 @@
-//! What bulk stores write in global memory, until the thread that issued them has waited for it.
+//! Bulk stores to global memory that the issuing thread has not waited for.
 //!
-//! `cp.async.bulk.wait_group.read` tells only that the tile has been read; what was stored is there
-//! to be read after a `cp.async.bulk.wait_group` (PTX ISA, "cp.async.bulk.wait_group"). Who else in
-//! the cluster learns of that wait is not followed: once the issuing thread has made it, the memory
-//! counts as written for all. Until then another store or reduction to the same place has no order
-//! with it, not even in the same group, and only reductions by one operation may come in any.
+//! `cp.async.bulk.wait_group.read` only guarantees that the tile has been read. The stored data can
+//! be read after a `cp.async.bulk.wait_group` (PTX ISA, "cp.async.bulk.wait_group"). Knowledge of
+//! that wait is not tracked through the cluster: once the issuing thread has waited, the memory
+//! counts as written for all threads. Until then, another store or reduction to the same place is
+//! unordered with it, even within one group. Only reductions with the same operation may come in
+//! any order.
 
 use std::collections::BTreeMap;
 
 use crate::machine::index::ThreadId;
 use crate::machine::types::{Actor, Reduction};
 
-/// A stretch of global memory that a store is writing.
+/// A range of global memory that a store is writing.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Stretch {
     end: u64,
     pub(in crate::machine) issuer: Actor,
-    /// The bulk group that the store is of.
+    /// The bulk group that the store belongs to.
     group: u32,
-    /// What is done with what is there; a plain store, if nothing.
+    /// The operation that combines the data with the contents of memory; `None` for a plain store.
     reduction: Option<Reduction>,
 }
 
-/// A store: who issued it, in which bulk group, and how it combines what it writes with what is
-/// there.
+/// A store: its issuer, its bulk group, and the operation that combines its data with the contents
+/// of memory.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Store {
     pub(in crate::machine) issuer: Actor,
@@ -31,24 +32,24 @@ pub(in crate::machine) struct Store {
     pub(in crate::machine) reduction: Option<Reduction>,
 }
 
-/// What bulk stores are writing, by where it begins. A later store to the same place takes the
-/// place of the earlier one.
+/// The ranges that bulk stores are writing, by their starts. A later store to the same place
+/// replaces the earlier one.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct UnfinishedStores(BTreeMap<u64, Stretch>);
 
 impl UnfinishedStores {
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[inline]
     pub(in crate::machine) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Forgets what groups of `who` up to `last` have written.
+    /// Forgets the stores in groups of `who` up to `last`.
     pub(in crate::machine) fn complete(&mut self, who: ThreadId, last: u32) {
         self.0.retain(|_, stretch| stretch.issuer.who != who || stretch.group > last);
     }
 
-    /// The stretch that has bytes among the `len` bytes at `address`.
+    /// Returns a stretch that overlaps the `len` bytes at `address`.
     #[inline]
     pub(in crate::machine) fn at(&self, address: u64, len: u64) -> Option<Stretch> {
         if self.0.is_empty() {
@@ -58,8 +59,8 @@ impl UnfinishedStores {
         (stretch.end > address).then_some(*stretch)
     }
 
-    /// Adds a store to these stretches, each from a first address to an end, joined. The answer is a place
-    /// that another store is on its way to, which may not come in any order with it.
+    /// Adds a store to these stretches, joined pairs of start and end. Returns a place that another
+    /// store is writing to, if the two may not come in any order.
     pub(in crate::machine) fn add(
         &mut self,
         store: Store,
@@ -77,7 +78,7 @@ impl UnfinishedStores {
     }
 }
 
-/// Stretches of which none begins where the one before it ends.
+/// Merges stretches that follow each other without a gap.
 pub(in crate::machine) fn joined(
     stretches: impl Iterator<Item = (u64, u64)>,
 ) -> impl Iterator<Item = (u64, u64)> {

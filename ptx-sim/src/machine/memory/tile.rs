@@ -1,4 +1,4 @@
-//! What tensor copies have brought to shared memory: which part of which tile lies where.
+//! The layout of the tiles that tensor copies have written to shared memory.
 
 use std::rc::Rc;
 
@@ -6,17 +6,17 @@ use tma_model::{Interleave, Swizzle};
 
 use crate::tensor_map::{Mode, TensorMap};
 
-/// A tile that one tensor copy has brought.
+/// A tile that a tensor copy has written.
 #[derive(Debug)]
 pub(in crate::machine) struct LoadedTile {
     pub(in crate::machine) swizzle: Swizzle,
-    /// Chunks of 16 bytes of a row.
+    /// Chunks of 16 bytes in a row.
     width: u32,
-    /// After how many rows the tile goes on along one of its outer dimensions.
+    /// The numbers of rows after which the tile continues along one of its outer dimensions.
     turns: Vec<u32>,
 }
 
-/// 16 bytes of a tile, by their number: row by row.
+/// 16 bytes of a tile, numbered row by row.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct TileChunk {
     tile: Rc<LoadedTile>,
@@ -24,7 +24,7 @@ pub(in crate::machine) struct TileChunk {
 }
 
 impl LoadedTile {
-    /// That of a box of `map`; none of one that is interleaved.
+    /// Returns the tile of a box of `map`, or `None` for an interleaved layout.
     pub(in crate::machine) fn of(map: &TensorMap) -> Option<Rc<Self>> {
         if map.interleave != Interleave::None {
             return None;
@@ -50,18 +50,18 @@ impl TileChunk {
         self.tile.swizzle
     }
 
-    /// Row, and chunk of the row.
+    /// Returns the row, and the chunk within the row.
     pub(in crate::machine) fn place(&self) -> [u32; 2] {
         [self.number / self.tile.width, self.number % self.tile.width]
     }
 
-    /// Whether `next` is of another tile, or of the row after this one's and there below it.
+    /// Returns whether `next` belongs to another tile, or is directly below this chunk.
     pub(in crate::machine) fn is_above(&self, next: &Self) -> bool {
         !Rc::ptr_eq(&self.tile, &next.tile) || next.number == self.number + self.tile.width
     }
 
-    /// Whether `next` is of another tile, or follows this one in its row or where the row goes on:
-    /// in the next panel of a tile that is wider than its rows.
+    /// Returns whether `next` belongs to another tile, or follows this chunk in its row. In a tile
+    /// that is wider than its rows, the row continues in the next panel.
     pub(in crate::machine) fn is_beside(&self, next: &Self) -> bool {
         if !Rc::ptr_eq(&self.tile, &next.tile) {
             return true;
@@ -106,7 +106,7 @@ mod tests {
         assert!(![[3, 0], [4, 0], [10, 0], [12, 0], [19, 0]].into_iter().any(|to| beside([3, 1], to)));
     }
 
-    /// Of several copies any may be next to any.
+    /// Chunks of different copies may be adjacent in any way.
     #[test]
     fn tiles_are_next_to_each_other_as_they_like() {
         let (tile, other) = (tile(), tile());

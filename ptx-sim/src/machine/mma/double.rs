@@ -1,15 +1,15 @@
-//! The products of a warp in f64, `mma.sync`.
+//! `mma.sync` in f64.
 //!
-//! The PTX ISA says that results are rounded to nearest even, and neither in which order products are
-//! added nor which NaN comes out. On an H200 each element of C takes one `fma` for each k, in their
-//! order: the 312 cases of the list `doubles` of `tma-conformance` agree bit for bit.
+//! The PTX ISA says that results are rounded to nearest even. It specifies neither the order in
+//! which products are added nor which NaN results. On an H200 each element of C takes one `fma` for
+//! each k, in order: the 312 cases of the list `doubles` of `tma-conformance` agree bit for bit.
 
 use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
 
-/// A register of 64 bits of each lane.
+/// A 64-bit register of each lane.
 pub(crate) type Lanes = [u64; tma_model::limits::WARP_THREADS as usize];
 
-/// Multiplies A and B; `d` holds C, and then D.
+/// Multiplies A and B. `d` holds C on entry and D on return.
 pub(crate) fn multiply(form: DoubleForm, [a, b]: [&[Lanes]; 2], d: &mut [Lanes]) {
     let element = |of: &[Lanes], Place { thread, register, .. }: Place| {
         f64::from_bits(of[register as usize][thread as usize])
@@ -27,11 +27,12 @@ pub(crate) fn multiply(form: DoubleForm, [a, b]: [&[Lanes]; 2], d: &mut [Lanes])
 
 /// The bit that makes a NaN quiet.
 const QUIET: u64 = 1 << 51;
-/// What comes of numbers none of which is a NaN.
+/// The result of an invalid operation without NaN operands.
 const NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
-/// `x · y + sum`, rounded once. A NaN keeps its bits but for becoming quiet; the right operand's goes
-/// before that of the sum so far, and the left operand's comes last (as an H200 does).
+/// Returns `x · y + sum`, rounded once. A NaN keeps its bits except that it becomes quiet. The
+/// right operand's NaN takes precedence over that of the sum, and the left operand's comes last (as
+/// on an H200).
 fn fused(x: f64, y: f64, sum: f64) -> f64 {
     if let Some(nan) = [y, sum, x].into_iter().find(|value| value.is_nan()) {
         return f64::from_bits(nan.to_bits() | QUIET);
@@ -44,7 +45,7 @@ fn fused(x: f64, y: f64, sum: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Row `r` of A is all `2^r`, column `c` of B is `c + k`, and C counts its elements.
+    /// Row `r` of A is all `2^r`, column `c` of B is `c + k`, and the elements of C are numbered.
     #[test]
     fn each_sum_is_of_its_row_and_column() {
         for form in DoubleForm::ALL {
@@ -80,7 +81,8 @@ mod tests {
         let form = DoubleForm { rows: 8, k: 4 };
         let near = 1.0 + f64::EPSILON;
         let (a, b) = ([[near.to_bits(); 32]], [[near.to_bits(); 32]]);
-        // What the last product's low bits are seen in: the others leave little more than -1.
+        // After three products the sum is close to -1, so that the low bits of the last product
+        // show.
         let first = -4.0 * (near * near);
         let mut d = [[first.to_bits(); 32]; 2];
         multiply(form, [&a, &b], &mut d);

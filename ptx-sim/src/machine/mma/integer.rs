@@ -1,8 +1,8 @@
-//! Sums of products of integers and of single bits: exact, then cut to 32 bits or clamped.
+//! Dot products of integers and of single bits. They are exact, then wrapped to 32 bits or clamped.
 
 use tma_model::mma::Operand;
 
-/// An element of 8 bits.
+/// Decodes an 8-bit element.
 #[inline]
 pub(super) const fn element(operand: Operand, byte: u8) -> i32 {
     match operand {
@@ -17,14 +17,14 @@ pub(super) const fn element(operand: Operand, byte: u8) -> i32 {
     }
 }
 
-/// The sum of the products of `a` and `b`, of 8 bits each, and `c`.
+/// Returns the dot product of the 8-bit elements `a` and `b`, plus `c`.
 #[inline]
 pub(super) fn dot(a: &[i32], b: &[i32], c: i32, saturates: bool) -> i32 {
     let products: i32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
     if saturates { products.saturating_add(c) } else { products.wrapping_add(c) }
 }
 
-/// The number of bits that `a` and `b` have in common, and `c`.
+/// Returns the number of bits that `a` and `b` have in common, plus `c`.
 #[inline]
 pub(super) fn common_bits(a: &[u8], b: &[u8], c: i32) -> i32 {
     let ones: u32 = a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum();

@@ -1,9 +1,10 @@
-//! Tensor cores: the multiplications of each warpgroup, from issue to wait.
+//! Tensor cores: the `wgmma` of each warpgroup, from issue to wait.
 //!
-//! A multiplication is the warpgroup's: it is complete once all four warps have issued it, its
-//! operands have been read, and those before it are complete. The engines draw when the operands
-//! are read. Accumulators are kept here from the first multiplication that a warp issues on them
-//! until its wait; the warp's own registers hold poison.
+//! A multiplication belongs to the warpgroup. It is complete once all four warps have issued it,
+//! its operands have been read, and the multiplications before it are complete. The engines pick
+//! the time at which the operands are read. Accumulators are kept here from the first
+//! multiplication that a warp issues on them until its wait. Meanwhile the warp's own registers
+//! hold poison.
 //!
 //! Sources: PTX ISA, "wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group".
 
@@ -32,7 +33,7 @@ use super::types::Site;
 use crate::isa::Reg;
 use operands::Operands;
 
-/// Warps of a warpgroup.
+/// The number of warps of a warpgroup.
 const WARPS: usize = (WARPGROUP_THREADS / WARP_THREADS) as usize;
 
 /// A warpgroup of a block.
@@ -42,11 +43,11 @@ pub(super) struct WarpgroupId {
     pub(super) number: u32,
 }
 
-/// A warp, as a part of its warpgroup.
+/// A warp as a member of its warpgroup.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) warpgroup: WarpgroupId,
-    /// The warp's number there, 0 to 3.
+    /// The warp's number in the warpgroup, 0 to 3.
     pub(super) warp: usize,
 }
 
@@ -57,7 +58,7 @@ impl Member {
     }
 }
 
-/// What the warps of a warpgroup issue, each in the same order.
+/// An instruction that all warps of a warpgroup issue, in the same order.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Multiply(Rc<Multiplication>),
@@ -69,12 +70,12 @@ pub(super) enum Step {
 pub(super) struct Multiplication {
     pub(super) manner: Manner,
     pub(super) plan: Plan,
-    /// The registers of D, in their order.
+    /// The registers of D, in order.
     pub(super) d: Vec<Reg>,
 }
 
 impl Step {
-    /// Whether another warp has issued the same.
+    /// Returns whether both steps are the same instruction.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Multiply(one), Self::Multiply(other)) => {
@@ -94,58 +95,58 @@ struct Issued {
     step: Step,
     /// The warps that have issued it.
     by: [bool; WARPS],
-    /// A in registers, as the warps bring it.
+    /// A in registers, which each warp contributes to.
     left: Option<Box<[Register; 4]>>,
-    /// The metadata of a sparse A, as the warps bring it.
+    /// The metadata of a sparse A, which each warp contributes to.
     metadata: Option<Box<Register>>,
     operands: Option<Operands>,
-    /// What had happened when the warps issued it.
+    /// The knowledge of the past at the warps' issue.
     issues: Issues,
 }
 
-/// What a warp has issued.
+/// The instructions that a warp has issued.
 #[derive(Debug, Default)]
 struct Warp {
-    /// Steps.
+    /// The number of steps issued.
     steps: u32,
     commits: u32,
-    /// Groups that it has not waited for, and a multiplication of each.
+    /// Groups that the warp has not waited for, with a multiplication of each.
     unwaited: Vec<(u32, Site)>,
 }
 
 #[derive(Debug, Default)]
 struct Warpgroup {
-    /// The clock component that counts its groups.
+    /// The clock component that counts the groups.
     component: Option<Component>,
-    /// Steps that are not over, the first of which has the number `over`.
+    /// Steps that are not complete. `over` is the number of the first one.
     steps: VecDeque<Issued>,
     over: u32,
     warps: [Warp; WARPS],
-    /// What had happened when the steps were issued that are over.
+    /// The knowledge of the past at the issue of all completed steps.
     past: Clock,
     /// Accumulators in flight.
     registers: HashMap<Reg, Box<Register>>,
 }
 
-/// The multiplications of a cluster.
+/// The `wgmma` of a cluster.
 #[derive(Debug)]
 pub(super) struct TensorCores {
     warpgroups: PerBlock<Vec<Warpgroup>>,
     components: Vec<Component>,
 }
 
-/// What issuing a step has come to.
+/// The result of issuing a step.
 #[derive(Debug)]
 pub(super) struct Joined {
     /// The number of the step in its warpgroup.
     pub(super) number: u32,
-    /// Whether all warps have now issued it.
+    /// Whether all warps have now issued the step.
     pub(super) is_whole: bool,
-    /// Another warp's instruction, if that is another step.
+    /// A warp that issued another instruction as this step.
     pub(super) differs: Option<(WarpIndex, Site)>,
 }
 
-/// An instruction of a warp, at its place in the code.
+/// The position of a warp's instruction in the code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) pc: u32,
@@ -166,17 +167,17 @@ impl TensorCores {
         self.warpgroups[id.rank].get_mut(id.number as usize)
     }
 
-    /// Whether all four warps of a warpgroup are there.
+    /// Returns whether the block has all four warps of this warpgroup.
     pub(super) fn exists(&self, id: WarpgroupId) -> bool {
         self.get(id).is_some()
     }
 
-    /// Whether a step is that of a group of multiplications.
+    /// Returns whether a step belongs to a `wgmma` group.
     pub(super) fn is_group(&self, step: Epoch) -> bool {
         self.components.contains(&step.component())
     }
 
-    /// The group that the next multiplication of a warp is of, as the step that tells of it.
+    /// Returns the group of a warp's next multiplication, as the step of its completion.
     pub(super) fn group(&mut self, member: Member, new: impl FnOnce() -> Component) -> Option<Epoch> {
         let warpgroup = self.warpgroups[member.warpgroup.rank].get_mut(member.warpgroup.number as usize)?;
         let component = *warpgroup.component.get_or_insert_with(|| {
@@ -187,7 +188,7 @@ impl TensorCores {
         Some(Epoch::new(component, warpgroup.warps[member.warp].commits + 1))
     }
 
-    /// A warp issues a step.
+    /// Records that a warp issues a step.
     pub(super) fn join(&mut self, member: Member, at: At, step: Step) -> Option<Joined> {
         let warpgroup = self.get_mut(member.warpgroup)?;
         let warp = &mut warpgroup.warps[member.warp];
@@ -211,14 +212,14 @@ impl TensorCores {
         Some(Joined { number, is_whole: issued.by == [true; WARPS], differs: other })
     }
 
-    /// What had happened when a thread issued a step.
+    /// Adds the knowledge of the past of a thread that issued a step.
     pub(super) fn note_issue(&mut self, id: WarpgroupId, number: u32, issue: &Issue) {
         if let Some((warpgroup, index)) = self.find(id, number) {
             warpgroup.steps[index].issues.add(issue);
         }
     }
 
-    /// A warp brings its part of A, of a step that it has issued.
+    /// Adds a warp's part of A to a step that the warp has issued.
     pub(super) fn bring(&mut self, member: Member, number: u32, left: &[[u32; 32]]) {
         if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
             let whole = warpgroup.steps[index].left.get_or_insert_with(|| Box::new([[0; 128]; 4]));
@@ -228,7 +229,7 @@ impl TensorCores {
         }
     }
 
-    /// A warp brings its part of the metadata of a sparse A, of a step that it has issued.
+    /// Adds a warp's part of the metadata of a sparse A to a step that the warp has issued.
     pub(super) fn bring_metadata(&mut self, member: Member, number: u32, lanes: &[u32; 32]) {
         if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
             let whole = warpgroup.steps[index].metadata.get_or_insert_with(|| Box::new([0; 128]));
@@ -236,7 +237,7 @@ impl TensorCores {
         }
     }
 
-    /// A warp lends a register, which holds a part of D, until it takes it back.
+    /// Lends a register of a warp, which holds a part of D, until the warp takes it back.
     pub(super) fn lend(&mut self, member: Member, register: Reg, lanes: &[u32; 32]) {
         if let Some(warpgroup) = self.get_mut(member.warpgroup) {
             let whole = warpgroup.registers.entry(register).or_insert_with(|| Box::new([0; 128]));
@@ -244,7 +245,7 @@ impl TensorCores {
         }
     }
 
-    /// What a register that a warp has lent holds now.
+    /// Returns the current contents of a register that a warp has lent.
     pub(super) fn lent(&self, member: Member, register: Reg) -> Option<&[u32]> {
         Some(&self.get(member.warpgroup)?.registers.get(&register)?[lanes_of(member)])
     }
@@ -255,7 +256,7 @@ impl TensorCores {
         (index < warpgroup.steps.len()).then_some((warpgroup, index))
     }
 
-    /// The multiplication with this number, which is under way.
+    /// Returns the multiplication with this number, if it is in flight.
     pub(super) fn under_way(&mut self, id: WarpgroupId, number: u32) -> Option<Rc<Multiplication>> {
         let (warpgroup, index) = self.find(id, number)?;
         match &warpgroup.steps[index].step {
@@ -264,7 +265,8 @@ impl TensorCores {
         }
     }
 
-    /// The operands of a multiplication are read from `shared`: what can be complete now is.
+    /// Reads the operands of a multiplication from `shared`, and completes all steps that now can
+    /// be.
     pub(super) fn read(&mut self, id: WarpgroupId, number: u32, shared: &[u8]) {
         if let Some((warpgroup, index)) = self.find(id, number) {
             let issued = &mut warpgroup.steps[index];
@@ -275,15 +277,15 @@ impl TensorCores {
         }
     }
 
-    /// All warps have issued a step: what can be complete now is.
+    /// Completes all steps that can be, after all warps have issued a step.
     pub(super) fn advance(&mut self, id: WarpgroupId) {
         if let Some(warpgroup) = self.get_mut(id) {
             warpgroup.advance();
         }
     }
 
-    /// `wgmma.wait_group`: the last group that is complete and was to be, as the step that tells of
-    /// it; none if the warp has to wait.
+    /// `wgmma.wait_group`. Returns the last group that is complete for this wait, or `None` if the
+    /// warp must wait.
     pub(super) fn wait(&mut self, member: Member, pending: u32) -> Option<u32> {
         let warpgroup = self.get_mut(member.warpgroup)?;
         let last = warpgroup.warps[member.warp].commits.saturating_sub(pending);
@@ -294,7 +296,7 @@ impl TensorCores {
         Some(last)
     }
 
-    /// Whether such a wait would end.
+    /// Returns whether such a wait would end.
     pub(super) fn may_end(&self, member: Member, pending: u32) -> bool {
         self.get(member.warpgroup).is_none_or(|warpgroup| {
             let last = warpgroup.warps[member.warp].commits.saturating_sub(pending);
@@ -302,28 +304,29 @@ impl TensorCores {
         })
     }
 
-    /// The warps of a warpgroup that have not issued the step of a number.
+    /// Returns the warps of a warpgroup that have not issued the step with this number.
     pub(super) fn behind(&self, id: WarpgroupId, number: u32) -> impl Iterator<Item = WarpIndex> + '_ {
         let warps = self.get(id).map_or(&[][..], |warpgroup| &warpgroup.warps);
         let first = id.number * WARPS as u32;
         (first..).zip(warps).filter(move |(_, warp)| warp.steps <= number).map(|(warp, _)| WarpIndex(warp))
     }
 
-    /// The clock component of a warpgroup's groups, and what had happened when those were issued
-    /// that are complete.
+    /// Returns the clock component of a warpgroup's groups, and the knowledge of the past at the
+    /// issue of the completed ones.
     pub(super) fn completed(&self, id: WarpgroupId) -> Option<(Component, &Clock)> {
         let warpgroup = self.get(id)?;
         Some((warpgroup.component?, &warpgroup.past))
     }
 
-    /// A multiplication that a warp has not waited for, and whether its group was committed.
+    /// Returns a multiplication that a warp has not waited for, and whether its group was
+    /// committed.
     pub(super) fn unwaited(&self, member: Member) -> Option<(Site, bool)> {
         let warp = &self.get(member.warpgroup)?.warps[member.warp];
         let &(group, site) = warp.unwaited.first()?;
         Some((site, group <= warp.commits))
     }
 
-    /// A step of another warp that this one has not issued.
+    /// Returns a step of another warp that this warp has not issued.
     pub(super) fn missed(&self, member: Member) -> Option<(WarpIndex, Site)> {
         let warpgroup = self.get(member.warpgroup)?;
         let index = warpgroup.warps[member.warp].steps.wrapping_sub(warpgroup.over) as usize;
@@ -333,7 +336,7 @@ impl TensorCores {
     }
 }
 
-/// The threads of a warp among those of its warpgroup.
+/// Returns the threads of a warp within its warpgroup.
 fn lanes_of(member: Member) -> std::ops::Range<usize> {
     let lanes = WARP_THREADS as usize;
     member.warp * lanes..(member.warp + 1) * lanes
@@ -347,7 +350,7 @@ impl Issued {
 }
 
 impl Warpgroup {
-    /// Lets steps be over in their order, as far as they can be.
+    /// Completes steps in order, as far as possible.
     fn advance(&mut self) {
         while let Some(first) = self.steps.front() {
             if first.by != [true; WARPS] {
@@ -369,10 +372,10 @@ impl Warpgroup {
         }
     }
 
-    /// Whether the multiplications that a warp has issued up to group `last` are complete.
+    /// Returns whether all multiplications that a warp has issued up to group `last` are complete.
     fn has_completed(&self, warp: usize, last: u32) -> bool {
         let mut group = self.warps[warp].commits + 1;
-        // From the last step that the warp has issued backwards.
+        // Goes backwards from the last step that the warp has issued.
         let issued = (self.warps[warp].steps.wrapping_sub(self.over) as usize).min(self.steps.len());
         for step in self.steps.iter().take(issued).rev() {
             match step.step {

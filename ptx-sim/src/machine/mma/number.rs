@@ -1,15 +1,16 @@
-//! The elements of operands as numbers: significand and exponent, or what is no number.
+//! The elements of operands as numbers: significand and exponent, infinity, or NaN.
 
 use tma_model::mma::Operand;
 
-/// The exponent of a zero: so low that no sum with others is that of a number.
+/// The exponent of a zero, so low that its sum with any other exponent is below that of every
+/// number.
 pub(super) const NONE: i32 = -10_000;
 
-/// An element, or an accumulator.
+/// An element of an operand, or an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     /// `significand` · 2^(`exponent` − fraction bits of the format). A subnormal has the least
-    /// exponent and is not normalised; a zero has [`NONE`].
+    /// exponent and is not normalised. A zero has the exponent [`NONE`].
     Finite {
         significand: i32,
         exponent: i32,
@@ -25,8 +26,8 @@ pub(super) enum Number {
 pub(super) struct Format {
     pub(super) fraction: u32,
     exponent: u32,
-    /// Whether the greatest exponent is that of infinities and NaNs. If not, only the greatest
-    /// pattern is a NaN.
+    /// Whether the greatest exponent encodes infinities and NaNs. If not, only the greatest pattern
+    /// is a NaN.
     has_infinity: bool,
 }
 
@@ -34,7 +35,8 @@ pub(super) const F32: Format = Format { fraction: 23, exponent: 8, has_infinity:
 pub(super) const F16: Format = Format { fraction: 10, exponent: 5, has_infinity: true };
 
 impl Format {
-    /// The format of an operand; none of integers and bits. A tf32 is read without its low 13 bits.
+    /// Returns the format of an operand, and `None` for integers and bits. TF32 is read without its
+    /// low 13 bits.
     pub(super) const fn of(operand: Operand) -> Option<Self> {
         match operand {
             Operand::F16 => Some(F16),
@@ -50,7 +52,7 @@ impl Format {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// The number that bits are.
+    /// Decodes a number.
     #[inline]
     pub(super) const fn number(self, bits: u32) -> Number {
         let fraction = bits & ((1 << self.fraction) - 1);
@@ -75,7 +77,7 @@ impl Format {
 }
 
 impl Number {
-    /// An element of an operand.
+    /// Decodes an element of an operand.
     #[inline]
     pub(super) const fn of(operand: Operand, format: Format, bits: u32) -> Self {
         match operand {
@@ -140,7 +142,7 @@ mod tests {
         assert!(value(Operand::E5m2, 0x7d).is_nan());
     }
 
-    /// A NaN whose payload is in the bits that are cleared becomes an infinity.
+    /// A NaN whose payload is only in the discarded bits becomes an infinity.
     #[test]
     fn tf32_has_no_low_bits() {
         assert_eq!(value(Operand::Tf32, 0x7f80_0001), f64::INFINITY);

@@ -1,4 +1,4 @@
-//! Operands: which bytes of shared memory an instruction reads, and what it makes of them.
+//! Operands: the bytes of shared memory that an instruction reads, and their interpretation.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use super::selection::Selection;
 /// Bytes of a chunk, as an index.
 const CHUNK: usize = CHUNK_BYTES as usize;
 
-/// Where A is.
+/// The location of A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Left {
     Shared(Descriptor),
     Registers,
 }
 
-/// Which operand.
+/// An operand, A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum Side {
     A,
     B,
 }
 
-/// What an instruction reads.
+/// The operands that an instruction reads.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Plan {
     pub(in crate::machine) form: Form,
@@ -47,7 +47,7 @@ pub(in crate::machine) struct Matrix {
     element: Operand,
 }
 
-/// The operands of shared memory, read.
+/// The contents of the operands in shared memory.
 #[derive(Debug)]
 pub(super) struct Operands {
     left: Option<Vec<u8>>,
@@ -64,7 +64,7 @@ impl fmt::Display for Side {
 }
 
 impl Plan {
-    /// Whether another warp reads the same.
+    /// Returns whether another warp reads the same operands.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         (self.left, self.right, self.majors) == (other.left, other.right, other.majors)
     }
@@ -95,19 +95,19 @@ impl Plan {
         }
     }
 
-    /// The operands in shared memory.
+    /// Returns the operands in shared memory.
     pub(in crate::machine) fn matrices(&self) -> impl Iterator<Item = Matrix> {
         self.left().into_iter().chain([self.right()])
     }
 
-    /// Reads them. All chunks are in bounds.
+    /// Reads the operands. All chunks must be in bounds.
     pub(super) fn read(&self, shared: &[u8]) -> Operands {
         Operands { left: self.left().map(|left| left.read(shared)), right: self.right().read(shared) }
     }
 }
 
 impl Matrix {
-    /// Lines and chunks of a line, as the descriptor counts them.
+    /// Returns the number of lines, and of chunks in a line, as the descriptor counts them.
     const fn counts(&self) -> (u32, u32) {
         match self.major {
             Major::K => (self.extent, self.depth / CHUNK_BYTES),
@@ -115,28 +115,28 @@ impl Matrix {
         }
     }
 
-    /// Chunks of a line.
+    /// Returns the number of chunks in a line.
     pub(in crate::machine) const fn width(&self) -> u32 {
         self.counts().1
     }
 
-    /// The bytes from 8 lines to the next, and from a panel to the next.
+    /// Returns the strides in bytes between groups of 8 lines, and between panels.
     pub(in crate::machine) const fn steps(&self) -> [u32; 2] {
         self.descriptor.steps(self.major)
     }
 
-    /// A chunk that it leads to more than once.
+    /// Returns a chunk that the descriptor addresses more than once.
     pub(in crate::machine) fn repeated(&self) -> Option<u32> {
         self.descriptor.repeated(self.major, self.counts().into())
     }
 
-    /// The addresses of its chunks, line by line.
+    /// Returns the addresses of the chunks, line by line.
     pub(in crate::machine) fn chunks(&self) -> impl Iterator<Item = u32> + use<> {
         let ((lines, chunks), descriptor, major) = (self.counts(), self.descriptor, self.major);
         (0..lines).flat_map(move |line| (0..chunks).map(move |chunk| descriptor.chunk(major, line, chunk)))
     }
 
-    /// Its bytes, contiguous along K.
+    /// Reads the bytes, and makes them contiguous along K.
     fn read(&self, shared: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; (self.extent * self.depth) as usize];
         let chunk_at = |at: u32| shared.get(at as usize..at as usize + CHUNK).unwrap_or(&[0; CHUNK]);
@@ -162,7 +162,7 @@ impl Matrix {
 }
 
 impl Operands {
-    /// What is multiplied, with what the warps have brought in registers.
+    /// Combines the operands with those that the warps hold in registers.
     pub(super) fn factors(
         &self,
         what: &Multiplication,
@@ -179,7 +179,7 @@ impl Operands {
     }
 }
 
-/// A of the registers of a warpgroup.
+/// Gathers A from the registers of a warpgroup.
 fn gathered(element: Operand, registers: &[Register]) -> Vec<u8> {
     let mut bytes = vec![0; ROWS as usize * LINE_BYTES];
     for (register, threads) in (0..).zip(registers) {

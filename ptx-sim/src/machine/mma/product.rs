@@ -1,4 +1,4 @@
-//! One instruction as a whole: D = A · B + C, of 64 rows and all columns.
+//! One `wgmma` instruction: D = A · B + C, for 64 rows and all columns.
 
 use tma_model::mma::{Accumulated, Form, Operand, ROWS, STEP_BYTES};
 
@@ -7,7 +7,7 @@ use super::integer;
 use super::number::{Format, NONE, Number};
 use super::selection::Selection;
 
-/// Bytes of a row of A along K, of a sparse one those of its elements that are there.
+/// Bytes of a row of A along K. A sparse row has only its stored elements.
 pub(super) const LINE_BYTES: usize = STEP_BYTES as usize;
 
 /// Threads of a warpgroup.
@@ -16,18 +16,18 @@ pub(super) const THREADS: usize = tma_model::limits::WARPGROUP_THREADS as usize;
 /// A register of each thread of a warpgroup.
 pub(in crate::machine) type Register = [u32; THREADS];
 
-/// What is multiplied: along K contiguous, whatever it was in memory.
+/// The factors of a multiplication, contiguous along K whatever their layout in memory was.
 #[derive(Debug)]
 pub(super) struct Factors {
-    /// Rows of A, of [`LINE_BYTES`] each.
+    /// Rows of A, of [`LINE_BYTES`] bytes each.
     pub(super) left: Vec<u8>,
-    /// Columns of B, of as many, or for a sparse A of twice as many.
+    /// Columns of B, of the same size, or twice that for a sparse A.
     pub(super) right: Vec<u8>,
-    /// Of a sparse A, where its elements are along K.
+    /// The positions along K of the elements of a sparse A.
     pub(super) selection: Option<Selection>,
 }
 
-/// How an instruction multiplies.
+/// The properties of an instruction that determine its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) struct Manner {
     pub(in crate::machine) form: Form,
@@ -35,11 +35,11 @@ pub(in crate::machine) struct Manner {
     pub(in crate::machine) accumulates: bool,
     pub(in crate::machine) negates: [bool; 2],
     pub(in crate::machine) saturates: bool,
-    /// Which threads hold the metadata of a sparse A.
+    /// Selects the threads that hold the metadata of a sparse A.
     pub(in crate::machine) selector: u32,
 }
 
-/// Multiplies; `d` holds C, and then D, in the registers of the instruction's order.
+/// Multiplies. `d` holds C on entry and D on return, in the register order of the instruction.
 pub(super) fn multiply(manner: Manner, factors: &Factors, d: &mut [Register]) {
     let Form { a, d: sum, .. } = manner.form;
     match (Rule::of(a, sum), manner.form.k()) {
@@ -52,7 +52,7 @@ pub(super) fn multiply(manner: Manner, factors: &Factors, d: &mut [Register]) {
     }
 }
 
-/// The elements of a line of bytes.
+/// Decodes the elements of a line of bytes.
 fn numbers<const K: usize>(operand: Operand, format: Format, bytes: &[u8], negate: bool) -> [Number; K] {
     let width = (operand.bits() / 8) as usize;
     std::array::from_fn(|k| match bytes.get(k * width..(k + 1) * width) {

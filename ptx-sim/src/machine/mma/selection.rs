@@ -1,20 +1,20 @@
-//! Which elements along K the elements of a sparse A stand for, by its metadata.
+//! The positions along K of the elements of a sparse A, decoded from its metadata.
 
 use tma_model::mma::metadata::GROUP_BITS;
 use tma_model::mma::{Form, ROWS};
 
 use super::product::Register;
 
-/// For each element of each row of A that is there, its place along K.
+/// The position along K of each stored element of each row of A.
 #[derive(Debug)]
 pub(super) struct Selection {
     places: Vec<u8>,
-    /// Elements of a row that are there.
+    /// The number of stored elements of a row.
     stored: usize,
 }
 
 impl Selection {
-    /// Of the metadata of a warpgroup, all of which is valid.
+    /// Decodes the metadata of a warpgroup, which must be valid.
     pub(super) fn new(form: Form, selector: u32, metadata: &Register) -> Self {
         let (a, stored) = (form.a, form.stored_k());
         let each = stored * a.group() / form.k();
@@ -28,7 +28,7 @@ impl Selection {
         Self { places, stored: stored as usize }
     }
 
-    /// The places of a row.
+    /// Returns the positions in a row.
     pub(super) fn row(&self, row: u32) -> &[u8] {
         &self.places[row as usize * self.stored..][..self.stored]
     }

@@ -1,8 +1,9 @@
-//! The products of a warp, `mma.sync`, bit for bit as an H200 gives them.
+//! `mma.sync`, bit for bit as on an H200.
 //!
-//! The rules are those of `wgmma` with the same types, but for floats of 8 bits, for which ptxas 13
-//! writes other instructions on sm_90a: they become f16, those with k % 4 < 2 are multiplied and
-//! added alone, then the others to that sum, and C is added last by an ordinary addition.
+//! The rules are those of `wgmma` with the same types, except for 8-bit floats, for which ptxas 13
+//! emits other instructions on sm_90a. They are converted to f16. Those with k % 4 < 2 are
+//! multiplied and summed first, then the others are added to that sum, and C is added last by an
+//! ordinary addition.
 
 use tma_model::mma::{Accumulated, Operand, WARP_COLUMNS, WARP_ROWS, WarpForm};
 
@@ -15,13 +16,14 @@ use crate::isa::float::format::{self as formats, Round};
 /// A register of each lane.
 pub(crate) type Lanes = [u32; tma_model::limits::WARP_THREADS as usize];
 
-/// How an instruction multiplies.
+/// The properties of an instruction that determine its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WarpManner {
     pub(crate) form: WarpForm,
-    /// Whether sums of integers are clamped.
+    /// Whether integer sums are clamped.
     pub(crate) saturates: bool,
-    /// Of single bits: whether those are counted that differ, and not those in common.
+    /// For single-bit operands, whether differing bits are counted (`.xor`) rather than common ones
+    /// (`.and`).
     pub(crate) differs: bool,
 }
 
@@ -33,13 +35,13 @@ pub(crate) struct WarpFactors<'r> {
 }
 
 impl WarpFactors<'_> {
-    /// An element of a row of A.
+    /// Returns the element of A at a row and k.
     fn left(self, form: WarpForm, at: [u32; 2]) -> u32 {
         let place = form.a.place(at);
         part(self.a[place.register as usize][place.thread as usize], form.a.bits(), place.part)
     }
 
-    /// The element at k of a column of B.
+    /// Returns the element of B at a k and column.
     fn right(self, form: WarpForm, at: [u32; 2]) -> u32 {
         let place = form.right_place(at);
         part(self.b[place.register as usize][place.thread as usize], form.b.bits(), place.part)
@@ -50,7 +52,7 @@ const fn part(word: u32, bits: u32, number: u32) -> u32 {
     if bits == 32 { word } else { word >> (bits * number) & ((1 << bits) - 1) }
 }
 
-/// Multiplies; `d` holds C, and then D.
+/// Multiplies. `d` holds C on entry and D on return.
 pub(crate) fn multiply(manner: WarpManner, factors: WarpFactors<'_>, d: &mut [Lanes]) {
     let form = manner.form;
     match (is_float8(form.a), form.k) {
@@ -70,7 +72,7 @@ const fn is_float8(operand: Operand) -> bool {
     }
 }
 
-/// Replaces each element of D, of which `with` gets row and column, and C's element.
+/// Replaces each element of D. `with` receives the row and column, and the element of C.
 fn update(ty: Accumulated, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) -> u32) {
     for at in (0..WARP_ROWS).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
         let place = ty.place(at);
@@ -104,7 +106,7 @@ fn floats<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lan
     });
 }
 
-/// Floats of 8 bits.
+/// Multiplies 8-bit floats.
 fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lanes]) {
     let Some(rule) = Rule::of(Operand::F16, form.d) else { return };
     let shift = float::shift(rule, F16, F16);
@@ -112,7 +114,7 @@ fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [La
     let column = |column| -> [Number; K] {
         std::array::from_fn(|k| number(form.b, factors.right(form, [k as u32, column])))
     };
-    // Half of the elements of a row: the first two of each four, or the others.
+    // Half of the elements of a row: the first two of every four, or the other two.
     let half_row = |row: u32, half: usize| {
         let places: Vec<u8> = (0..K as u8).filter(|k| usize::from(k % 4 / 2) == half).collect();
         let mut numbers = [Number::Finite { significand: 0, exponent: NONE }; K];
@@ -130,13 +132,13 @@ fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [La
     });
 }
 
-/// The f16 that a float of 8 bits is, exactly.
+/// Converts an 8-bit float to f16, which is exact.
 fn half_of(operand: Operand, bits: u32) -> u32 {
     let from = if operand == Operand::E4m3 { formats::E4M3 } else { formats::E5M2 };
     between(bits.into(), from, formats::F16, Round::Nearest, false) as u32
 }
 
-/// An ordinary addition, rounded to nearest even, with the tensor cores' NaN.
+/// Adds two numbers, rounding to nearest even, with the NaN of tensor cores.
 fn added(ty: Accumulated, x: u32, y: u32) -> u32 {
     match ty {
         Accumulated::F32 => {
@@ -147,7 +149,7 @@ fn added(ty: Accumulated, x: u32, y: u32) -> u32 {
             let wide = |bits: u32| {
                 f64::from_bits(between(bits.into(), formats::F16, formats::F64, Round::Nearest, false))
             };
-            // Exact in f64, so that it is rounded once.
+            // Exact in f64, so the sum is rounded only once.
             let sum = wide(x) + wide(y);
             if sum.is_nan() {
                 return 0x7fff;

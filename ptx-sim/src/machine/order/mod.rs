@@ -1,7 +1,8 @@
-//! What comes before what: the clocks of threads, what was released to memory, and fences.
+//! The happens-before relation: the clocks of threads, releases to memory, and fences.
 //!
-//! Source: PTX ISA, "Release and acquire patterns". A location keeps what was released to it; an
-//! atomic operation adds to it (it continues the release sequence), a store replaces it.
+//! Source: PTX ISA, "Release and acquire patterns". Each location keeps the knowledge that was
+//! released to it. An atomic operation adds to it (continuing the release sequence), and a store
+//! replaces it.
 
 mod observed;
 
@@ -14,31 +15,31 @@ use super::memory::{Conflict, Place, SharedPlace};
 use super::sizes::Sizes;
 use observed::Observed;
 
-/// What the agents of a cluster know of each other.
+/// The knowledge that the agents of a cluster have of each other.
 #[derive(Debug)]
 pub(super) struct HappensBefore {
     shape: Shape,
-    /// Whether order is checked. If not, nobody learns anything.
+    /// Whether order is checked. If not, no thread acquires anything.
     checked: bool,
     views: PerThread<View>,
     fences: PerThread<Fences>,
-    /// What was released to each location.
+    /// The knowledge released to each location.
     released: HashMap<Place, Releases>,
     observed: Observed,
     acquirer: Acquirer,
-    /// The next clock component; those below the number of threads are theirs.
+    /// The next clock component. Those below the number of threads belong to the threads.
     next: u32,
-    /// Whom the other components stand for: who issued the bulk group, or the last load to an
-    /// mbarrier.
+    /// The thread that each other component is attributed to: the issuer of the bulk group, or of
+    /// the last load to an mbarrier.
     agents: BTreeMap<Component, ThreadId>,
 }
 
-/// What a thread's fences make of relaxed accesses.
+/// The effect of a thread's fences on its relaxed accesses.
 #[derive(Debug, Default)]
 struct Fences {
-    /// What its last fence releases with later relaxed writes.
+    /// The knowledge that the last fence releases with later relaxed writes.
     release: Option<Releases>,
-    /// What relaxed reads have read, to be acquired by the next fence.
+    /// The knowledge that relaxed reads have read, to be acquired by the next fence.
     acquire: Option<Releases>,
 }
 
@@ -57,19 +58,19 @@ impl HappensBefore {
         }
     }
 
-    /// Whether order is checked.
+    /// Returns whether order is checked.
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         self.checked
     }
 
-    /// What a thread knows.
+    /// Returns the knowledge of a thread.
     #[inline]
     pub(super) fn view(&self, who: ThreadId) -> &View {
         &self.views[who]
     }
 
-    /// What each thread of a warp knows.
+    /// Returns the knowledge of each thread of a warp.
     pub(super) fn of_warp(&self, block: BlockRank, warp: WarpIndex) -> &[View] {
         self.views.lanes(block, warp)
     }
@@ -78,34 +79,34 @@ impl HappensBefore {
         &mut self.views[who]
     }
 
-    /// A clock component of something asynchronous.
+    /// Allocates a clock component for an asynchronous agent.
     pub(super) fn new_component(&mut self) -> Component {
         self.next += 1;
         Component::new(self.next - 1)
     }
 
-    /// `who` is now the thread that an asynchronous component stands for.
+    /// Attributes an asynchronous component to `who` from now on.
     pub(super) fn name_agent(&mut self, component: Component, who: ThreadId) {
         debug_assert!(component.number() >= self.shape.all(), "threads have components of their own");
         self.agents.insert(component, who);
     }
 
-    /// The thread that an asynchronous component stands for.
+    /// Returns the thread that an asynchronous component is attributed to.
     pub(super) fn agent(&self, component: Component) -> Option<ThreadId> {
         self.agents.get(&component).copied()
     }
 
-    /// A thread releases what it knows and has done.
+    /// Releases the knowledge of a thread, including its own steps.
     pub(super) fn release(&mut self, who: ThreadId, releases: &mut Releases) {
         releases.release(&mut self.views[who]);
     }
 
-    /// A thread acquires what was released.
+    /// Lets a thread acquire released knowledge.
     pub(super) fn acquire(&mut self, who: ThreadId, news: &Knowledge) {
         self.acquirer.acquire(&mut self.views[who], news);
     }
 
-    /// The threads of `lanes` of a warp meet.
+    /// Synchronises the given `lanes` of a warp.
     pub(super) fn meet(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         let views = self.views.of_warp(block, warp);
         let mut releases = Releases::default();
@@ -119,7 +120,7 @@ impl HappensBefore {
         }
     }
 
-    /// A strong read.
+    /// Executes a strong read.
     pub(super) fn strong_read(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
         if let Place::Shared(place) = place {
             self.observed.read(who, self.views[who].epoch(), place, sizes);
@@ -136,7 +137,7 @@ impl HappensBefore {
         }
     }
 
-    /// A strong store, which replaces what was released there.
+    /// Executes a strong store, which replaces the knowledge released to that place.
     pub(super) fn strong_store(&mut self, who: ThreadId, place: Place, order: Order) {
         let releases = order.releases() || self.fences[who].release.is_some();
         if releases || !self.released.is_empty() {
@@ -145,22 +146,23 @@ impl HappensBefore {
         }
     }
 
-    /// A strong write to shared memory has been recorded with the current step of its thread.
+    /// Notes that a strong write to shared memory has been recorded with the current step of its
+    /// thread.
     pub(super) fn wrote_strongly(&mut self, who: ThreadId, place: SharedPlace, sizes: Sizes) {
         let view = &mut self.views[who];
         self.observed.write(who, view.epoch(), place, sizes);
         view.step();
     }
 
-    /// Whether a thread comes after a strong read that has seen the strong write to the shared
-    /// memory of block `rank` that it is in conflict with.
+    /// Returns whether the thread is ordered after a strong read that observed the strong write to
+    /// the shared memory of block `rank` that it conflicts with.
     #[cold]
     pub(super) fn has_observed(&self, who: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
         let place = SharedPlace { rank, at: conflict.at };
         conflict.other_writes && self.observed.has(&self.views[who], conflict.other, place)
     }
 
-    /// An atomic operation, which reads what was released, and adds to it.
+    /// Executes an atomic operation, which acquires the released knowledge and adds to it.
     pub(super) fn strong_update(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
         self.strong_read(who, place, order, sizes);
         if order.releases() || self.fences[who].release.is_some() {
@@ -177,10 +179,10 @@ impl HappensBefore {
         }
     }
 
-    /// A memory fence: later relaxed writes release what is known now, and earlier relaxed reads
-    /// acquire.
+    /// Executes a memory fence. Later relaxed writes release the current knowledge, and earlier
+    /// relaxed reads acquire.
     ///
-    /// The answer is what they release.
+    /// Returns the knowledge that later writes release.
     pub(super) fn fence_memory(&mut self, who: ThreadId, order: Order) -> Option<Releases> {
         if order.acquires()
             && let Some(mut read) = self.fences[who].acquire.take()
@@ -196,14 +198,14 @@ impl HappensBefore {
         Some(release)
     }
 
-    /// What a thread releases now.
+    /// Returns the knowledge that the thread would release now.
     pub(super) fn released_now(&mut self, who: ThreadId) -> Knowledge {
         let mut release = Releases::default();
         release.release(&mut self.views[who]);
         release.join()
     }
 
-    /// A fence that others have to come to know of: the answer is its step.
+    /// Takes a step for a fence that others must learn of, and returns it.
     pub(super) fn fence_step(&mut self, who: ThreadId) -> Epoch {
         let view = &mut self.views[who];
         let fence = view.epoch();

@@ -1,8 +1,8 @@
-//! The strong writes to shared memory that strong reads have seen.
+//! Strong writes to shared memory, and the strong reads that have observed them.
 //!
-//! Source: PTX ISA, "Causality Order": a write that a read observes comes before what the read comes
-//! before in base causality order, as far as accesses to the same address are concerned, whether or
-//! not anything is released and acquired. So a thread that has read a flag may write it weakly.
+//! Source: PTX ISA, "Causality Order": for accesses to the same address, a write that a read
+//! observes precedes whatever the read precedes in base causality order, even without release and
+//! acquire. A thread that has read a flag may therefore write it weakly.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ struct StrongWrite {
     by: ThreadId,
     step: Epoch,
     sizes: Sizes,
-    /// The steps of other threads that have read it.
+    /// The steps in which other threads have read it.
     readers: Vec<Epoch>,
 }
 
@@ -27,13 +27,14 @@ struct StrongWrite {
 pub(super) struct Observed(HashMap<SharedPlace, StrongWrite>);
 
 impl Observed {
-    /// A thread has written with this step, which stands for nothing else.
+    /// Records that a thread has written in this step, in which it does nothing else.
     pub(super) fn write(&mut self, by: ThreadId, step: Epoch, place: SharedPlace, sizes: Sizes) {
         self.0.insert(place, StrongWrite { by, step, sizes, readers: Vec::new() });
     }
 
-    /// A thread reads with this step. Within a block each scope includes the other thread; those of
-    /// threads of other blocks are not kept. A read of another size does not observe the write.
+    /// Records that a thread reads in this step. Within a block every scope includes the other
+    /// thread. Reads by threads of other blocks are not recorded. A read of another size does not
+    /// observe the write.
     pub(super) fn read(&mut self, by: ThreadId, step: Epoch, place: SharedPlace, sizes: Sizes) {
         if let Some(write) = self.0.get_mut(&place)
             && write.sizes.meet(sizes)
@@ -45,8 +46,8 @@ impl Observed {
         }
     }
 
-    /// Whether the agent of `view` comes after a read that has seen this write, which has written
-    /// the byte at `place`. A write begins there or before, at a multiple of its size.
+    /// Returns whether the agent of `view` is ordered after a read that observed this write. The
+    /// write covers the byte at `place`, so it begins there or before, at a multiple of its size.
     pub(super) fn has(&self, view: &View, write: Epoch, place: SharedPlace) -> bool {
         let begins = |size: u32| SharedPlace { at: place.at & !(size - 1), ..place };
         let known = SCALARS.iter().filter_map(|size| self.0.get(&begins(*size)));

@@ -1,4 +1,4 @@
-//! Bounds and alignment in every space, and what global memory keeps.
+//! Bounds and alignment in every state space, and allocation of global memory.
 
 use super::*;
 
@@ -143,7 +143,7 @@ fn freed_addresses_are_used_again_when_there_are_no_others() {
         let address = global.allocate(16, false).unwrap();
         assert!(address != kept && address != next && global.free(address));
     }
-    // All in use: then there is none.
+    // Once every slot is in use, allocation fails.
     let all = (0..).map_while(|_| global.allocate(0, false)).count();
     assert!(all > 30_000 && global.allocate(0, false).is_none());
 }

@@ -4,7 +4,7 @@ use super::*;
 
 const OTHER: ThreadId = ThreadId::new(1, 0);
 
-/// All threads of two blocks meet.
+/// Synchronises all threads of two blocks.
 pub(super) fn cluster_sync(lab: &mut Lab) {
     let site = lab.site();
     let everybody = || (0..2).flat_map(|block| (0..THREADS).map(move |thread| ThreadId::new(block, thread)));

@@ -1,4 +1,4 @@
-//! What the copy engine refuses, and where the bytes of a copy go.
+//! Copies that the copy engine refuses, and the destination of a copy's bytes.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const LOAD: TensorAction =
     TensorAction::Load { space: Space::Shared, tile: 0, barrier: FULL, multicast: None };
 const STORE: TensorAction = TensorAction::Store { tile: 0 };
 
-/// Starts a copy at `at`, with all that it needs done before, and waits for it.
+/// Starts a copy at `at` after everything that it requires, and waits for it.
 fn copied(lab: &mut Lab, at: [i32; 5], action: TensorAction) {
     lab.fill(0);
     lab.barrier();

@@ -157,8 +157,8 @@ fn a_load_is_waited_for_before_the_end() {
     });
 }
 
-/// A thread writes what another one then loads, with a fence of one kind by one of the two, or
-/// none.
+/// One thread writes global memory that another one then loads, with or without a fence by either
+/// thread.
 fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, Fence)>) {
     lab.barrier();
     let (site, tensor) = (lab.site(), lab.tensor);

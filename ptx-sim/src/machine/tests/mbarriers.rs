@@ -185,7 +185,7 @@ fn phases_follow_each_other() {
     assert!(test(&mut lab, Phase::State(first)) && test(&mut lab, Phase::Parity(false)));
     assert!(!test(&mut lab, Phase::Parity(true)));
 
-    // Bytes before they are expected, which a phase waits out.
+    // Bytes that complete before they are expected keep the phase incomplete.
     arrive(&mut lab, Arrive::ONE);
     lab.machine
         .mbarrier_complete_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 48)
@@ -197,7 +197,7 @@ fn phases_follow_each_other() {
         .unwrap();
     assert!(test(&mut lab, Phase::Parity(true)));
 
-    // A drop counts for this phase and lowers the next.
+    // A drop counts for this phase and lowers the count of the next.
     arrive(&mut lab, Arrive { arrival: Arrival { drop: true, ..Arrival::ONE }, ..Arrive::ONE });
     arrive(&mut lab, Arrive::ONE);
     assert!(test(&mut lab, Phase::Parity(false)));

@@ -1,5 +1,6 @@
-//! Each finding in a flipped pair: a correct sequence of calls, in which nothing is found under 64
-//! seeds, and the same with one step left out, in which the finding is made under each of 32.
+//! Each finding as a flipped pair: a correct sequence of calls, in which nothing is found under 64
+//! seeds, and the same sequence without one step, in which the finding is made under each of 32
+//! seeds.
 
 mod barriers;
 mod bounds;
@@ -25,7 +26,7 @@ use crate::tensor_map::{self, DataType, Fill, Interleave, Mode, Swizzle, TensorM
 
 /// Threads of a block.
 const THREADS: u32 = 64;
-/// Where the tests have their mbarriers.
+/// The addresses of the mbarriers in these tests.
 const FULL: u64 = 8192;
 const EMPTY: u64 = 8200;
 /// Bytes of the tile of [`Lab::map`]: 16 rows of 16 `f32`.
@@ -39,7 +40,7 @@ struct Lab {
     line: u32,
 }
 
-/// A thread of block 0.
+/// Returns a thread of block 0.
 const fn thread(thread: u32) -> ThreadId {
     ThreadId::new(0, thread)
 }
@@ -114,7 +115,7 @@ impl Lab {
         );
     }
 
-    /// All threads write the tile at `at`.
+    /// Writes the tile at `at` with all threads.
     fn fill(&mut self, at: u64) {
         for word in 0..u64::from(TILE) / 4 {
             self.write(thread((word % u64::from(THREADS)) as u32), at + word * 4, word as f32);
@@ -143,7 +144,7 @@ impl Lab {
         let _ = self.machine.mbarrier_init(Actor { who, site }, Pointer::new(Space::Shared, at), count);
     }
 
-    /// An mbarrier of count 1, made by thread 0 and visible to all.
+    /// Makes an mbarrier of count 1, initialised by thread 0 and visible to all threads.
     fn barrier(&mut self) {
         self.init(thread(0), FULL, 1);
         self.fence(thread(0), Fence::MbarrierInit);
@@ -159,7 +160,7 @@ impl Lab {
         );
     }
 
-    /// Waits as a loop around `try_wait` does; false in a deadlock, which is recorded.
+    /// Waits like a loop around `try_wait`. Returns false on a deadlock, which is recorded.
     fn wait(&mut self, who: ThreadId, at: u64, parity: bool) -> bool {
         let (site, phase) = (self.site(), Phase::Parity(parity));
         loop {
@@ -183,7 +184,7 @@ impl Lab {
         }
     }
 
-    /// A copy by the map, which lies at `descriptor` of global memory or in the parameters.
+    /// Returns a copy by the map, which is at `descriptor` in global memory or in the parameters.
     fn named(&self, descriptor: Option<u64>, at: [i32; 5], action: TensorAction) -> TensorCopy {
         TensorCopy { map: MapId(0), descriptor, at, rank: 2, im2col: false, offsets: [0; 3], action }
     }
@@ -224,7 +225,7 @@ impl Lab {
     }
 }
 
-/// Runs `steps` as it should be and with what is `false` left out.
+/// Runs `steps` correctly (`true`) and with one step left out (`false`).
 fn flipped_in(blocks: u32, kind: FindingKind, steps: impl Fn(&mut Lab, bool)) {
     let run = |seed, correct| {
         let mut lab = Lab::new(seed, blocks);

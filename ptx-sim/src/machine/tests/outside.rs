@@ -1,9 +1,8 @@
-//! What is noted of boxes that lie wholly outside of the tensor, of 64 by 64 with boxes of 16 by
-//! 16.
+//! Notes about boxes that lie wholly outside a tensor of 64 by 64, with boxes of 16 by 16.
 
 use super::*;
 
-/// The notes on stores at these coordinates, innermost first, all at one line.
+/// Returns the notes on stores at these coordinates, innermost first, all at one line.
 fn notes(stores: &[[i32; 2]]) -> Vec<String> {
     let mut lab = Lab::with(0, 1, Checks::NONE, matrix);
     let site = lab.site();

@@ -1,4 +1,4 @@
-//! A wait for a phase comes before the end of the next.
+//! A wait for a phase must happen before the next phase completes.
 
 use super::*;
 
@@ -52,7 +52,8 @@ fn a_wait_that_comes_too_late_is_one_too() {
         if in_time {
             lab.wait(thread(5), FULL, true);
         } else {
-            // Phase 0 is over, but so is phase 1: the mbarrier's parity is that of the beginning.
+            // Phase 0 is complete, but so is phase 1: the mbarrier has the parity of the start
+            // again.
             let site = lab.site();
             let phase = Phase::Parity(false);
             let complete = lab.machine.mbarrier_test_wait(
@@ -114,7 +115,7 @@ fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
     });
 }
 
-/// Thread 0 has armed the next phase, and the copy that ends it is issued by a thread that knows of
+/// Thread 0 arms the next phase, and the copy that completes it is issued by a thread that knows of
 /// all waits.
 #[test]
 fn a_copy_tells_what_was_over_when_it_was_issued() {
@@ -134,7 +135,7 @@ fn a_copy_tells_what_was_over_when_it_was_issued() {
     });
 }
 
-/// Two mbarriers, whose phases copies end in turns: nothing else tells of the waits.
+/// Copies complete the phases of two mbarriers alternately, and nothing else orders the waits.
 #[test]
 fn copies_tell_on_what_copies_have_told() {
     flipped(FindingKind::Overrun, |lab, knows| {

@@ -1,9 +1,9 @@
 //! A ring of two stages: thread 0 loads, all threads read, and each stage is released before it is
-//! loaded into again.
+//! loaded again.
 
 use super::*;
 
-/// What is wrong with the ring.
+/// The mistake in the ring.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
@@ -25,7 +25,7 @@ const fn empty(stage: u32) -> u64 {
     full(stage) + 8
 }
 
-/// Runs the ring. The producer is one tile ahead of the consumers.
+/// Runs the ring, with the producer one tile ahead of the consumers.
 fn ring(lab: &mut Lab, wrong: Wrong) {
     for stage in 0..2 {
         lab.init(thread(0), full(stage), 1);

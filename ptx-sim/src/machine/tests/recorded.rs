@@ -1,4 +1,4 @@
-//! Each kind of copy once: how it is counted, and where on the timeline it is.
+//! The counts and the timeline of one copy of each kind.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::trace::{Row, What};
 /// A thread of the second block.
 const OTHER: ThreadId = ThreadId::new(1, 0);
 
-/// One copy of each kind by thread 0 of the first of two blocks, with a timeline.
+/// Makes one copy of each kind by thread 0 of the first of two blocks, with a timeline.
 fn one_of_each(seed: u64) -> Lab {
     let mut lab = Lab::with(seed, 2, Checks::NONE, matrix);
     lab.machine.record(64);

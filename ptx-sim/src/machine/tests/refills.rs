@@ -1,11 +1,10 @@
 //! Generic reads before an asynchronous write of the same bytes: a proxy fence of shared memory
-//! lies on the way.
+//! must come between them.
 
 use super::clusters::cluster_sync;
 use super::*;
 
-/// Loads a tile, lets `read` do what it likes with it and says so at `EMPTY`, and loads again when
-/// that has `count` arrivals.
+/// Loads a tile, lets `read` use it and arrive at `EMPTY`, and loads again after `count` arrivals.
 fn refilled(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab)) {
     refilled_after(lab, count, read, |_| {});
 }
@@ -110,7 +109,7 @@ fn a_store_reads_through_the_asynchronous_proxy() {
     flipped(FindingKind::UnfencedRefill, |lab, only_stored| {
         refilled(lab, 1, |lab| {
             lab.wait(thread(7), FULL, false);
-            // A read before the store is not forgotten for the store.
+            // A read before the store is not forgotten because of the store.
             if !only_stored {
                 lab.read(thread(7), 16);
             }
@@ -139,8 +138,7 @@ fn a_fence_before_a_store_is_enough() {
     });
 }
 
-/// A release to another block within the scope of a block tells it that reads are over, and that
-/// they are fenced.
+/// A block-scoped release to another block tells it that reads are over, and that they are fenced.
 #[test]
 fn another_block_learns_of_the_fence() {
     flipped_in(2, FindingKind::UnfencedRefill, |lab, fenced| {

@@ -1,8 +1,8 @@
-//! Stores: fences, groups, what they read and write.
+//! Stores: fences, groups, and the memory that they read and write.
 
 use super::*;
 
-/// Fills a tile and stores it, with the step `left_out` left out.
+/// Fills a tile and stores it, without the step `left_out`.
 fn filled_and_stored(lab: &mut Lab, left_out: &str) {
     lab.fill(0);
     if left_out != "fence" {
@@ -164,7 +164,8 @@ fn a_store_that_is_not_waited_for_stores_what_comes_later() {
     assert!(late);
 }
 
-/// Stores a tile, waits until it is written or only until it is read, and touches what was stored.
+/// Stores a tile, waits until it has been written or only until it has been read, and accesses the
+/// stored data.
 fn stored_and_touched(touch: fn(&mut Lab, u64)) {
     flipped(FindingKind::InFlight, |lab, correct| {
         filled_and_stored(lab, "");
@@ -249,7 +250,8 @@ fn what_lies_beside_the_stored_box_is_free() {
     }
 }
 
-/// Copies a tile out twice to the same place; between them the first is `written`, or only read.
+/// Copies a tile out twice to the same place. In between it waits until the first copy is
+/// `written`, or only until its tile has been read.
 fn copied_out_twice(lab: &mut Lab, first: TensorAction, second: TensorAction, written: bool) {
     lab.fill(0);
     all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));

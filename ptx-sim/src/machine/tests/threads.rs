@@ -18,7 +18,7 @@ fn a_barrier_orders_read_and_write() {
     flipped(FindingKind::Race, |lab, sync| {
         lab.write(thread(0), 0, 1.0);
         lab.sync();
-        // Two readers without order, so that both are remembered.
+        // Two unordered readers, so that both are remembered.
         lab.read(thread(1), 0);
         lab.read(thread(40), 0);
         if sync {
@@ -137,7 +137,8 @@ fn a_flag_orders_with_release_and_acquire() {
     });
 }
 
-/// A write that a thread has observed comes before its own, but reads of that write need not.
+/// A write that a thread has observed is ordered before the thread's own write, but reads of that
+/// write need not be.
 #[test]
 fn an_observed_write_hides_no_reader() {
     flipped(FindingKind::Race, |lab, sync| {
@@ -156,7 +157,7 @@ fn an_observed_write_hides_no_reader() {
     });
 }
 
-/// Each element of a vector that a thread writes plainly was observed for itself.
+/// Each element of a vector that a thread writes weakly must have been observed individually.
 #[test]
 fn elements_of_a_vector_are_observed_one_by_one() {
     flipped(FindingKind::Race, |lab, both| {
@@ -198,7 +199,7 @@ fn fences_order_around_relaxed_accesses() {
     });
 }
 
-/// A fence that only releases makes nothing known to its own thread.
+/// A fence that only releases acquires nothing for its own thread.
 #[test]
 fn a_fence_has_an_order() {
     flipped(FindingKind::Race, |lab, acquires| {

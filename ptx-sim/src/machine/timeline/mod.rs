@@ -1,4 +1,4 @@
-//! What the machine tells of the timeline: copies, and the phases of mbarriers.
+//! The machine's part of the timeline: copies, and the phases of mbarriers.
 
 mod recorder;
 
@@ -12,17 +12,17 @@ use super::memory::SharedPlace;
 use super::types::Actor;
 use crate::trace::{Copy, Row, Trace, What};
 
-/// The timeline of a cluster, where one is wanted.
+/// The timeline of a cluster, if one was asked for.
 #[derive(Debug, Default)]
 pub(super) struct Timeline(Option<Box<Recorder>>);
 
 impl Timeline {
-    /// Keeps a timeline from now on, of at most `limit` events of these blocks.
+    /// Starts a timeline of at most `limit` events of these blocks.
     pub(super) fn begin(&mut self, blocks: Vec<[u32; 3]>, limit: usize) {
         self.0 = Some(Box::new(Recorder::new(blocks, limit)));
     }
 
-    /// Ends the timeline; nothing is in it if none was begun.
+    /// Ends the timeline and returns it; empty if none was started.
     pub(super) fn take(&mut self) -> Trace {
         self.0.take().map_or_else(Trace::default, |recorder| recorder.finish())
     }
@@ -31,14 +31,14 @@ impl Timeline {
         self.0.as_deref_mut()
     }
 
-    /// All warps wait, and the engines go on alone.
+    /// Records a round in which all warps wait and only the engines progress.
     pub(super) fn skipped(&mut self) {
         if let Some(recorder) = self.recorder() {
             recorder.skipped();
         }
     }
 
-    /// An operation is about to be started.
+    /// Records that an operation is about to be started.
     pub(super) fn issued(&mut self, number: OperationId, op: &AsyncOp) {
         let Some(recorder) = self.recorder() else { return };
         let OpKind::Bulk(kind) = op.kind else { return };
@@ -65,7 +65,7 @@ impl Timeline {
         recorder.issued(number, event);
     }
 
-    /// A prefetch, which takes no effect here: an instant.
+    /// Records a prefetch as an instant, since it has no effect here.
     pub(super) fn prefetched(&mut self, kind: CopyKind, units: &Units, bytes: u32, issuer: Actor) {
         let Some(recorder) = self.recorder() else { return };
         let copy = Copy { shared: None, ..copy_of(kind, units, bytes, issuer, recorder) };
@@ -74,21 +74,22 @@ impl Timeline {
         recorder.keep(event);
     }
 
-    /// A piece of an operation was read from shared memory.
+    /// Records that a piece of an operation was read from shared memory.
     pub(super) fn read(&mut self, number: OperationId) {
         if let Some(recorder) = self.recorder() {
             recorder.read(number);
         }
     }
 
-    /// The last piece of an operation took effect.
+    /// Records that the last piece of an operation took effect.
     pub(super) fn landed(&mut self, number: OperationId) {
         if let Some(recorder) = self.recorder() {
             recorder.landed(number);
         }
     }
 
-    /// Something was done to the mbarrier at a place, or to where it was.
+    /// Records the phase of the mbarrier at a place after an operation on it. `None` if there is no
+    /// longer an mbarrier.
     pub(super) fn phase(&mut self, place: SharedPlace, mbarrier: Option<&Mbarrier>) {
         let Some(recorder) = self.recorder() else { return };
         match mbarrier {

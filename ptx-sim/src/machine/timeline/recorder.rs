@@ -1,4 +1,5 @@
-//! Keeps the timeline of a cluster: what of it is still going on, and the events that have ended.
+//! Records the timeline of a cluster: the events that have ended, and those that are still going
+//! on.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +8,22 @@ use crate::machine::memory::SharedPlace;
 use crate::machine::types::Site;
 use crate::trace::{Awaited, Event, Row, Trace, What};
 
-/// The timeline of a cluster, while it is made.
+/// The timeline of a cluster while it is being recorded.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Steps that have gone by.
+    /// The number of steps so far.
     now: u64,
     /// Index in the grid of each block, by rank.
     blocks: Vec<[u32; 3]>,
     /// The most events that are kept.
     limit: usize,
     trace: Trace,
-    /// Of each warp, the instructions that it has run since another did, or since it waited.
+    /// For each warp, its current run of instructions, which another warp's instruction or a wait
+    /// ends.
     runs: BTreeMap<Warp, Event>,
-    /// Lanes that wait: their warp, and where they are in the code.
+    /// Lanes that wait, by warp and program counter.
     waits: BTreeMap<(Warp, u32), Event>,
-    /// Copies under way.
+    /// Copies in flight.
     copies: BTreeMap<OperationId, Event>,
     /// The current phase of each mbarrier.
     phases: BTreeMap<SharedPlace, Event>,
@@ -30,7 +32,7 @@ pub(crate) struct Recorder {
 /// A warp of the cluster.
 type Warp = (BlockRank, WarpIndex);
 
-/// A warp, and where some of its lanes are in the code.
+/// The position of some lanes of a warp in the code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub(crate) block: BlockRank,
@@ -59,12 +61,12 @@ impl Recorder {
         }
     }
 
-    /// Index in the grid of a block.
+    /// Returns the index in the grid of a block.
     pub(super) fn block(&self, rank: BlockRank) -> [u32; 3] {
         self.blocks.get(rank.index()).copied().unwrap_or_default()
     }
 
-    /// An event of a block that begins now.
+    /// Returns an event of a block that begins now.
     pub(super) fn event(&self, block: BlockRank, row: Row, site: Site, what: What) -> Event {
         let block = self.block(block);
         Event { block, row, begin: self.now, end: self.now, site, what, unfinished: false }
@@ -78,8 +80,8 @@ impl Recorder {
         }
     }
 
-    /// A warp ran an instruction, which did not wait. A `branch` begins nothing while other lanes
-    /// of the warp wait: it is how lanes whose `try_wait` timed out come back to it.
+    /// Records that a warp ran an instruction that did not wait. A `branch` begins no run while
+    /// other lanes of the warp wait: it is how lanes whose `try_wait` timed out return to it.
     pub(crate) fn ran(&mut self, at: Position, branch: bool) {
         self.now += 1;
         let key = at.warp();
@@ -100,7 +102,7 @@ impl Recorder {
         self.runs.insert(key, run);
     }
 
-    /// The same for one that synchronises or issues copies: also an instant.
+    /// Records an instruction that synchronises or issues copies, which is also an instant.
     pub(crate) fn signalled(&mut self, at: Position, lanes: u32) {
         let instant = self.event(at.block, Row::Warp(at.warp.0), at.site, What::Signals { lanes });
         self.keep(instant);
@@ -117,7 +119,7 @@ impl Recorder {
         }
     }
 
-    /// A warp tried an instruction at which `lanes` now wait.
+    /// Records that a warp tried an instruction at which `lanes` now wait.
     pub(crate) fn waits(&mut self, at: Position, lanes: u32, what: Awaited) {
         self.stop_run(at.warp());
         let what = What::Waits { what, lanes, timed_out: false };
@@ -129,7 +131,7 @@ impl Recorder {
         self.now += 1;
     }
 
-    /// The lanes there went on, having waited or not.
+    /// Records that the lanes went on from an instruction that may wait, having waited or not.
     pub(crate) fn waited(&mut self, at: Position, lanes: u32, what: Awaited, gave_up: bool) {
         self.stop_run(at.warp());
         let what = What::Waits { what, lanes, timed_out: gave_up };
@@ -144,8 +146,8 @@ impl Recorder {
         self.keep(wait);
     }
 
-    /// Ends the waits of a warp's lanes that another instruction let go on: those where nobody is
-    /// any more.
+    /// Ends the waits of lanes that another instruction has released: the waits at program counters
+    /// where no lane remains.
     pub(crate) fn released(&mut self, block: BlockRank, warp: WarpIndex, is_at: impl Fn(u32) -> bool) {
         let gone: Vec<_> = self.waits_of((block, warp)).filter(|(_, pc)| !is_at(*pc)).collect();
         for key in gone {
@@ -156,24 +158,24 @@ impl Recorder {
         }
     }
 
-    /// All warps wait, and the engines go on alone.
+    /// Records a round in which all warps wait and only the engines progress.
     pub(super) fn skipped(&mut self) {
         self.now += 1;
     }
 
-    /// Copy `number` begins.
+    /// Records that copy `number` begins.
     pub(super) fn issued(&mut self, number: OperationId, event: Event) {
         self.copies.insert(number, event);
     }
 
-    /// A piece of copy `number` was read from shared memory.
+    /// Records that a piece of copy `number` was read from shared memory.
     pub(super) fn read(&mut self, number: OperationId) {
         if let Some(Event { what: What::Copies(copy), .. }) = self.copies.get_mut(&number) {
             copy.read = Some(self.now);
         }
     }
 
-    /// The last piece of copy `number` took effect.
+    /// Records that the last piece of copy `number` took effect.
     pub(super) fn landed(&mut self, number: OperationId) {
         if let Some(mut event) = self.copies.remove(&number) {
             event.end = self.now;
@@ -181,8 +183,8 @@ impl Recorder {
         }
     }
 
-    /// The mbarrier at a place is in this phase, in which something has `counted` or not;
-    /// initialised at `site`.
+    /// Records that the mbarrier at a place is in this phase. `counted` says whether the phase has
+    /// counted anything yet. The mbarrier was initialised at `site`.
     pub(super) fn phase(&mut self, place: SharedPlace, number: u32, counted: bool, site: Site) {
         if self.phases.get(&place).is_some_and(|known| known.what != What::Phase(number)) {
             self.end_phase(place, true);
@@ -191,8 +193,9 @@ impl Recorder {
         self.phases.entry(place).or_insert(fresh).unfinished = counted;
     }
 
-    /// An mbarrier's phase ends: because it is complete, or because the mbarrier is no more. A
-    /// phase that nothing has counted in is not shown then, since each mbarrier ends with one.
+    /// Ends the phase of an mbarrier, because it is complete or because the mbarrier no longer
+    /// exists. In the second case a phase that has counted nothing is left out, since every
+    /// mbarrier ends with one.
     pub(super) fn end_phase(&mut self, place: SharedPlace, complete: bool) {
         let Some(mut phase) = self.phases.remove(&place) else { return };
         if complete || phase.unfinished {
@@ -201,7 +204,7 @@ impl Recorder {
         }
     }
 
-    /// All that has not ended, up to now, and the trace.
+    /// Ends everything that is still going on, and returns the trace.
     pub(super) fn finish(mut self) -> Trace {
         for (_, run) in std::mem::take(&mut self.runs) {
             self.keep(run);

@@ -1,4 +1,4 @@
-//! Asynchronous copies, as the executing side asks for them.
+//! Asynchronous copies, in the form in which the executing side issues them.
 
 use tma_model::ReduceOp as Reduction;
 
@@ -6,18 +6,19 @@ use crate::isa::Space;
 use crate::machine::index::{MapId, ThreadId};
 use crate::tensor_map::DataType;
 
-/// What a tensor copy does.
+/// The kind of a tensor copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorAction {
     /// Global to shared memory; completes on an mbarrier.
     Load {
-        /// Space of `tile` and of `barrier`.
+        /// State space of `tile` and of `barrier`.
         space: Space,
         /// The tile.
         tile: u64,
-        /// The mbarrier that gets the bytes.
+        /// The mbarrier that counts the bytes.
         barrier: u64,
-        /// `.multicast::cluster`: the blocks that get the tile and the bytes, at the same offsets.
+        /// `.multicast::cluster`: the blocks that receive the tile and the bytes, at the same
+        /// offsets.
         multicast: Option<u16>,
     },
     /// Shared to global memory; completes with a bulk group.
@@ -25,11 +26,11 @@ pub enum TensorAction {
         /// The tile, in the thread's own block.
         tile: u64,
     },
-    /// As `Store`, combining with what is there.
+    /// Like `Store`, combining the data with the contents of global memory.
     Reduce {
         /// The tile, in the thread's own block.
         tile: u64,
-        /// How.
+        /// The combining operation.
         with: Reduction,
     },
     /// To the L2 cache only.
@@ -39,28 +40,28 @@ pub enum TensorAction {
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorCopy {
-    /// The map: see [`Machine::know_map`](crate::machine::Machine::know_map).
+    /// The map, registered with [`Machine::know_map`](crate::machine::Machine::know_map).
     pub map: MapId,
-    /// Where the map lies in global memory; none for one in the kernel's parameters.
+    /// The address of the map in global memory; `None` for one in the kernel's parameters.
     pub descriptor: Option<u64>,
-    /// Innermost first; those beyond the rank are ignored.
+    /// The coordinates, innermost first. Those beyond the rank are ignored.
     pub at: [i32; 5],
     /// The number of coordinates.
     pub rank: u32,
-    /// `.im2col` or `.im2col_no_offs`, not `.tile`.
+    /// `.im2col` or `.im2col_no_offs`, as opposed to `.tile`.
     pub im2col: bool,
-    /// The offsets of `.im2col`, innermost first; zeros without.
+    /// The offsets of `.im2col`, innermost first; zeros otherwise.
     pub offsets: [u16; 3],
-    /// What to do.
+    /// The kind of copy.
     pub action: TensorAction,
 }
 
-/// How the elements of a copy are combined with what is there.
+/// The operation that combines the elements of a copy with the contents of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
     /// The operation.
     pub with: Reduction,
-    /// The elements' type.
+    /// The type of the elements.
     pub element: DataType,
 }
 
@@ -70,27 +71,27 @@ impl From<(Reduction, DataType)> for Combination {
     }
 }
 
-/// `cp.async.bulk`, `cp.reduce.async.bulk`: bytes that lie together.
+/// `cp.async.bulk`, `cp.reduce.async.bulk`: a copy of contiguous bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkCopy {
-    /// How many, a multiple of 16.
+    /// The number of bytes, a multiple of 16.
     pub bytes: u32,
-    /// From where to where.
+    /// The source and destination.
     pub action: BulkAction,
 }
 
-/// From where to where a [`BulkCopy`] goes.
+/// The source and destination of a [`BulkCopy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkAction {
     /// Global to shared memory; completes on an mbarrier.
     Load {
         /// The source.
         global: u64,
-        /// Space of `to` and of `barrier`.
+        /// State space of `to` and of `barrier`.
         space: Space,
         /// The destination.
         to: u64,
-        /// The mbarrier that gets the bytes.
+        /// The mbarrier that counts the bytes.
         barrier: u64,
         /// `.multicast::cluster`.
         multicast: Option<u16>,
@@ -101,18 +102,19 @@ pub enum BulkAction {
         from: u64,
         /// The destination.
         global: u64,
-        /// How the bytes are combined with what is there; none of a plain copy.
+        /// The combining operation; `None` for a plain copy.
         reduce: Option<Combination>,
     },
-    /// The thread's own block's shared memory to that of another; completes on an mbarrier there.
+    /// From the shared memory of the thread's own block to that of another; completes on an
+    /// mbarrier there.
     ToCluster {
         /// The source, in the thread's own block.
         from: u64,
         /// The destination, of space `shared::cluster`.
         to: u64,
-        /// The mbarrier that gets the bytes, of space `shared::cluster`.
+        /// The mbarrier that counts the bytes, of space `shared::cluster`.
         barrier: u64,
-        /// How the bytes are combined with what is there; none of a plain copy.
+        /// The combining operation; `None` for a plain copy.
         reduce: Option<Combination>,
     },
     /// To the L2 cache only.
@@ -131,25 +133,25 @@ pub struct CopyAsync {
     pub to: u64,
     /// The source, in global memory.
     pub from: u64,
-    /// Bytes that are written: 4, 8 or 16.
+    /// The number of bytes written: 4, 8 or 16.
     pub bytes: u32,
-    /// Bytes that are read; the others become zero.
+    /// The number of bytes read. The rest are written as zeros.
     pub read: u32,
 }
 
-/// `st.async`, and with `reduce` `red.async`, of one thread.
+/// `st.async` of one thread, or `red.async` if `reduce` is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteStore {
-    /// Space of `to` and of `barrier`: `shared::cluster` or generic.
+    /// State space of `to` and of `barrier`: `shared::cluster` or generic.
     pub space: Space,
     /// The destination.
     pub to: u64,
     /// The value.
     pub value: [u8; 16],
-    /// How many bytes it has: 4, 8 or 16.
+    /// The number of bytes in the value: 4, 8 or 16.
     pub bytes: u32,
-    /// The mbarrier that gets the bytes, in the same block.
+    /// The mbarrier that counts the bytes, in the same block.
     pub barrier: u64,
-    /// How the value is combined with what is there.
+    /// The combining operation; `None` for a plain store.
     pub reduce: Option<Combination>,
 }

@@ -1,4 +1,4 @@
-//! The small types that the executing side and the machine share.
+//! Small types that the executing side and the machine share.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// What it does there, as a finding says it.
+    /// Describes an action of the thread there, with the words that a finding uses.
     pub(super) const fn does(self, does: &'static str) -> Action {
         Action { who: self.who, site: self.site, does }
     }
 }
 
-/// What a thread does at an instruction.
+/// An action of a thread at an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action {
     pub(super) who: ThreadId,
@@ -49,29 +49,29 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// `address` of `space`.
+    /// Returns `address` in `space`.
     #[inline]
     pub const fn new(space: Space, address: u64) -> Self {
         Self { space, address }
     }
 
-    /// `address` of `.global`.
+    /// Returns `address` in `.global`.
     pub(super) const fn global(address: u64) -> Self {
         Self::new(Space::Global, address)
     }
 
-    /// `address` of `.shared::cta`.
+    /// Returns `address` in `.shared::cta`.
     pub(super) const fn shared(address: u64) -> Self {
         Self::new(Space::Shared, address)
     }
 
-    /// `address` of `.shared::cluster`.
+    /// Returns `address` in `.shared::cluster`.
     pub(super) const fn cluster(address: u64) -> Self {
         Self::new(Space::SharedCluster, address)
     }
 }
 
-/// The answer of an instruction that a thread may have to wait in.
+/// The result of an instruction that may block the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poll {
     /// Done: the thread goes on.
@@ -80,49 +80,50 @@ pub enum Poll {
     Blocked,
 }
 
-/// The answer of `mbarrier.try_wait`.
+/// The result of `mbarrier.try_wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryWait {
     /// The phase is complete: the predicate is true.
     Complete,
-    /// The time is over: the predicate is false.
+    /// The time limit has passed: the predicate is false.
     TimedOut,
     /// The thread stays at this instruction, which is tried again later.
     Blocked,
 }
 
-/// What is checked beyond bounds and alignment, which always are.
+/// The checks beyond bounds and alignment, which are always checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Order between accesses to shared memory, and reads of what nobody wrote.
+    /// Order between accesses to shared memory, and reads of uninitialised memory.
     pub order: bool,
-    /// Reads of global memory that nobody wrote.
+    /// Reads of uninitialised global memory.
     pub global_initialised: bool,
-    /// Order between all accesses to global memory, and old values that strong loads may see. Only
-    /// together with `order`, which by itself looks for proxy fences before copies of global memory.
+    /// Order between all accesses to global memory, and old values that strong loads may observe.
+    /// This requires `order`, which by itself only looks for proxy fences before copies of global
+    /// memory.
     pub global_order: GlobalOrder,
 }
 
-/// Which kernels' accesses to global memory have to be ordered.
+/// The kernels whose accesses to global memory must be ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalOrder {
-    /// None.
+    /// No kernels.
     Never,
-    /// Those of kernels with strong accesses to global memory (`ld` and `st` with an order, `atom`,
-    /// `red`): their blocks communicate.
+    /// Kernels with strong accesses to global memory (`ld` and `st` with an order, `atom`, `red`),
+    /// since their blocks communicate.
     WhereStrong,
-    /// All.
+    /// All kernels.
     Always,
 }
 
 impl Checks {
-    /// All of them.
+    /// All checks.
     pub const ALL: Self = Self { order: true, global_initialised: true, global_order: GlobalOrder::Always };
-    /// None of them.
+    /// No checks.
     pub const NONE: Self = Self { order: false, global_initialised: false, global_order: GlobalOrder::Never };
 }
 
-/// A cluster of blocks, to be run.
+/// The configuration of one cluster.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
     /// Index in the grid of each block, by rank in the cluster.
@@ -131,46 +132,49 @@ pub struct MachineConfig {
     pub threads: u32,
     /// The `.shared::cta` addresses of a block's shared memory, static and dynamic.
     pub shared: Range<u32>,
-    /// Decides every choice that the hardware is free to make.
+    /// Picks whatever the hardware is free to choose.
     pub seed: u64,
-    /// What is checked.
+    /// The checks to make.
     pub checks: Checks,
-    /// Registers of each thread at the start; none if that is not known.
+    /// Registers of each thread at the start; `None` if unknown.
     pub thread_registers: Option<u32>,
     /// Global memory, shared with the other clusters.
     pub global: Arc<GlobalMemory>,
-    /// Whether the kernel has copies: only then proxy fences of global memory matter.
+    /// Whether the kernel has asynchronous copies. Only then do proxy fences of global memory
+    /// matter.
     pub copies: bool,
-    /// Of each PTX line, whether what threads load from global memory there is used before anybody
-    /// can learn of the load; the machine is told when the others are used. None if no copy writes
-    /// global memory: otherwise a proxy fence is asked for between the two.
+    /// For each PTX line, whether a value that threads load from global memory there is used before
+    /// any other thread can learn of the load. For the other lines the executing side reports the
+    /// use. `None` if no copy writes global memory; otherwise a proxy fence is required between the
+    /// load and the copy.
     pub used_at_once: Option<Arc<[bool]>>,
     /// The number of the cluster in the grid.
     pub cluster: u32,
-    /// The accesses of all clusters to global memory, of a kernel with strong ones there.
+    /// The accesses of all clusters to global memory, if the kernel makes strong ones there.
     pub grid: Option<Arc<Grid>>,
-    /// What the PTX calls places in shared memory.
+    /// The names that the PTX gives to ranges of shared memory.
     pub names: Arc<[SharedName]>,
-    /// `.loc` of each PTX line; index 0 is line 0, which is none.
+    /// `.loc` of each PTX line. Lines count from 1, so index 0 is unused.
     pub lines: Arc<[Option<(u32, u32)>]>,
 }
 
-/// How a thread comes to `bar` or `barrier`.
+/// A thread's use of `bar` or `barrier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierUse {
     /// The barrier, 0 to 15.
     pub id: BarrierId,
-    /// The number of threads that take part; all of the block if none.
+    /// The number of threads that take part; all threads of the block if `None`.
     pub threads: Option<u32>,
     /// `.arrive`: the thread does not wait.
     pub arrive_only: bool,
-    /// `.aligned`, which `bar` is: all threads of a warp come together, at one instruction.
+    /// `.aligned`, which `bar` implies: all threads of a warp arrive together, at the same
+    /// instruction.
     pub aligned: bool,
     /// The predicate of `.red`; false otherwise.
     pub vote: bool,
 }
 
-/// What `barrier.red` counts.
+/// The counts of a `barrier.red`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Votes {
     /// Threads whose predicate was true.
@@ -182,33 +186,33 @@ pub struct Votes {
 /// An arrive-on operation on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrive {
-    /// What it counts.
+    /// The counts that the arrival changes.
     pub arrival: Arrival,
     /// `.release.cta`, which is the default, `.release.cluster`, or `.relaxed`.
     pub semantics: Semantics,
 }
 
 impl Arrive {
-    /// `mbarrier.arrive`.
+    /// A plain `mbarrier.arrive`.
     pub const ONE: Self = Self { arrival: Arrival::ONE, semantics: Semantics::RELEASE };
 }
 
 /// The phase that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The one with this parity: of the current and the preceding one.
+    /// The phase with this parity, out of the current and the preceding one.
     Parity(bool),
-    /// The one of a state that an arrive gave.
+    /// The phase of a state that an arrival returned.
     State(u64),
 }
 
 impl Phase {
-    /// That of a wait's operand, which is a parity or a state.
+    /// Returns the phase that the operand of a wait, a parity or a state, denotes.
     pub(crate) const fn of(operand: u64, is_parity: bool) -> Self {
         if is_parity { Self::Parity(operand & 1 != 0) } else { Self::State(operand) }
     }
 
-    /// The phase that is meant, of whichever mbarrier a state is.
+    /// Returns the awaited phase, without checking which mbarrier a state belongs to.
     pub(super) const fn awaited(self) -> Awaited {
         match self {
             Self::Parity(parity) => Awaited::Parity(parity),
@@ -226,7 +230,7 @@ pub struct PhaseWait {
     pub semantics: Semantics,
 }
 
-/// What a thread that cannot go on is at. The executing side says so to
+/// The reason why a thread cannot go on. The executing side passes it to
 /// [`Machine::deadlocked`](super::Machine::deadlocked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingFor {
@@ -243,20 +247,21 @@ pub enum WaitingFor {
     },
     /// `cp.async.bulk.wait_group`.
     BulkGroups {
-        /// How many may be left.
+        /// The number of groups that may be pending.
         pending: u32,
         /// `.read`.
         read: bool,
     },
-    /// `cp.async.wait_group`, with how many groups may be left; none is `cp.async.wait_all`.
+    /// `cp.async.wait_group`, with the number of groups that may be pending; `None` is
+    /// `cp.async.wait_all`.
     AsyncGroups(Option<u32>),
-    /// `wgmma.wait_group`, with how many groups may be left.
+    /// `wgmma.wait_group`, with the number of groups that may be pending.
     MultiplyGroups(u32),
-    /// `setmaxnreg.inc`, with how many registers a thread is to have.
+    /// `setmaxnreg.inc`, with the number of registers of a thread that it requests.
     Registers(u32),
-    /// Other lanes of its warp, by mask.
+    /// Other lanes of the warp, as a mask.
     Warp(u32),
-    /// A change of memory, in a loop that reads it again and again: what it reads last.
+    /// A change of memory, in a polling loop. The pointer is the last address read.
     Memory(Pointer),
     /// Nothing: a loop that does not end.
     Nothing,
@@ -267,8 +272,8 @@ pub enum WaitingFor {
 pub struct Waiting {
     /// The thread.
     pub who: ThreadId,
-    /// What for.
+    /// The reason.
     pub what: WaitingFor,
-    /// Where.
+    /// The instruction.
     pub site: Site,
 }

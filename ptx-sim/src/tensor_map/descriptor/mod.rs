@@ -1,10 +1,11 @@
-//! A map as the 128 bytes of a descriptor, and the changes that `tensormap.replace` makes to them.
+//! The encoding of a map as the 128 bytes of a descriptor, and the changes that `tensormap.replace`
+//! makes to them.
 //!
-//! No document says what a GPU's descriptor has where, and nothing here needs to agree with it: a
-//! kernel that copies, changes and uses descriptors cannot tell. Numbers are little-endian, and
-//! dimension 0 comes first:
+//! The layout of a GPU's descriptor is not documented, and this one need not agree with it: a
+//! kernel that copies, changes and uses descriptors cannot tell the difference. Numbers are
+//! little-endian, and dimension 0 comes first:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! | --- | --- |
 //! | 0 to 7 | `TMASIM`, 0, and the version of this table, 1 |
 //! | 8 to 15 | global address |
@@ -16,13 +17,13 @@
 //! | 89 to 95 | rank less one, mode (1 is im2col), element type, interleave, swizzle, fill, 0 |
 //! | 96 to 127 | 0 |
 //!
-//! What is kept less one makes 128 zeros a map that only wants its fields, as it is on a GPU:
+//! Storing values less one makes 128 zeros a map that only lacks its fields, as on a GPU, where
 //! kernels build whole descriptors with `tensormap.replace` (CUDA Programming Guide, "Encoding a
 //! tensor map on the device").
 
 use super::{DESCRIPTOR_BYTES, DataType, Fill, Interleave, MAX_RANK, Mode, Swizzle, TensorMap};
 
-/// What a descriptor starts with.
+/// The first bytes of every descriptor.
 const MAGIC: [u8; 8] = *b"TMASIM\0\x01";
 
 const ADDRESS: usize = 8;
@@ -53,7 +54,7 @@ pub(crate) enum Field {
     BoxDim(usize),
     /// `.global_dim` of a dimension.
     GlobalDim(usize),
-    /// `.global_stride`, 0 being that of dimension 1, in bytes.
+    /// `.global_stride` in bytes. Index 0 is the stride of dimension 1.
     GlobalStride(usize),
     /// `.element_stride` of a dimension.
     ElementStride(usize),
@@ -75,7 +76,7 @@ fn get<const N: usize>(bytes: &Descriptor, at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])
 }
 
-/// Where the number of a dimension is.
+/// Returns the offset of a dimension's number.
 const fn place(start: usize, size: usize, dimension: usize) -> usize {
     start + size * dimension
 }
@@ -100,7 +101,7 @@ fn corners(bytes: &Descriptor, start: usize, rank: usize) -> Vec<i32> {
         .collect()
 }
 
-/// The bytes to pass as a kernel's parameter, of a map that [`check`](TensorMap::check) accepts.
+/// Encodes a map that [`check`](TensorMap::check) accepts, as the bytes of a kernel's parameter.
 pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
     let mut bytes = [0; DESCRIPTOR_BYTES];
     put(&mut bytes, 0, MAGIC);
@@ -129,7 +130,8 @@ pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
     bytes
 }
 
-/// The map that a descriptor's bytes hold, not checked; none if they are no descriptor.
+/// Decodes the map in a descriptor without checking it. Returns `None` if the bytes are no
+/// descriptor.
 pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
     let rank = usize::from(bytes[RANK]) + 1;
     if !bytes.starts_with(&MAGIC) || rank > MAX_RANK || bytes[END..].iter().any(|byte| *byte != 0) {
@@ -179,10 +181,10 @@ pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
     })
 }
 
-/// Changes a field, as `tensormap.replace.tile` does; values that the field has no room for lose
-/// their upper bits.
+/// Changes a field, as `tensormap.replace.tile` does. Values too wide for a field lose their upper
+/// bits.
 ///
-/// Fails, and says why, if the bytes are neither a descriptor in tiled mode nor zeros.
+/// Fails with the reason if the bytes are neither a descriptor in tiled mode nor zeros.
 pub(crate) fn replace(bytes: &mut Descriptor, field: Field, value: u64) -> Result<(), &'static str> {
     if bytes.iter().all(|byte| *byte == 0) {
         put(bytes, 0, MAGIC);

@@ -1,4 +1,4 @@
-//! Maps that go to bytes and back, and each field of `tensormap.replace`.
+//! Round trips between maps and bytes, and each field of `tensormap.replace`.
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn other_bytes_are_no_map() {
     }
 }
 
-/// What a replacement does to a map.
+/// The effect of a replacement on a map.
 type Change = fn(&mut TensorMap);
 
 #[test]

@@ -1,4 +1,4 @@
-// Histograms, loops of compare-and-swap, a lock, and each atomic operation once.
+// Histograms, compare-and-swap loops, a lock, and each atomic operation once.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda/atomic>
@@ -36,7 +36,7 @@ extern "C" __global__ void float_max(const float* x, float* most, int n) {
     }
 }
 
-// Products of doubles have no atomic of their own. Powers of two: exact in every order.
+// There is no atomic product of doubles. Powers of two are exact in every order.
 extern "C" __global__ void double_product(const int* x, double* product) {
     unsigned long long* at = (unsigned long long*)product;
     unsigned long long seen = *at, found;
@@ -46,7 +46,7 @@ extern "C" __global__ void double_product(const int* x, double* product) {
     } while (seen != found);
 }
 
-// Lanes of one warp take the same lock: this ends only if lanes are scheduled on their own.
+// Lanes of one warp take the same lock. This ends only if lanes are scheduled independently.
 extern "C" __global__ void spin_lock(int* lock, volatile int* counter, int rounds) {
     for (int k = 0; k < rounds; ++k) {
         while (atomicCAS(lock, 0, 1) != 0) {}
@@ -78,13 +78,13 @@ extern "C" __global__ void each_atomic(const int* x, int* i, unsigned* u, unsign
     atomicAnd(&l[3], ~0ull << (v & 31));
     atomicOr(&l[4], 1ull << (v & 63));
     atomicXor(&l[5], 1ull << (v & 63));
-    // Integers that a float, a double and a half hold: exact in every order.
+    // Integers that a float, a double and a half represent exactly, in every order of additions.
     atomicAdd(&f[0], float(v & 255));
     atomicAdd(&d[0], double(v));
     atomicAdd(h, __halves2half2(__float2half(float(v & 1)), __float2half(float(v & 7))));
 }
 
-// libcu++: orders and scopes. The second block waits for what the first one releases.
+// libcu++: orders and scopes. The second block waits for the release by the first one.
 extern "C" __global__ void message(int* data, int* flag, int* out) {
     cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
     if (blockIdx.x == 0) {
@@ -99,7 +99,7 @@ extern "C" __global__ void message(int* data, int* flag, int* out) {
     }
 }
 
-// In shared memory, narrow ones among them.
+// In shared memory, including narrow types.
 extern "C" __global__ void shared_atomics(const int* x, unsigned long long* wide, float* f, unsigned short* s) {
     __shared__ unsigned long long l[3];
     __shared__ float total;

@@ -8,7 +8,7 @@ __device__ void wait(uint64_t* bar, uint32_t parity) {
     while (!ptx::mbarrier_try_wait_parity(bar, parity)) {}
 }
 
-// In, changed in place, out.
+// Copy in, change in place, copy out.
 extern "C" __global__ void bulk_scale(const float* x, float* y, float by) {
     constexpr int N = 512;
     __shared__ alignas(16) float s[N];
@@ -34,7 +34,7 @@ extern "C" __global__ void bulk_scale(const float* x, float* y, float by) {
     }
 }
 
-// A ring of stages, with barriers for full and for empty: one warp brings, the others sum.
+// A ring of stages with full and empty barriers: one warp loads, the others sum.
 extern "C" __global__ void bulk_ring(const int* x, int* y, int tiles) {
     constexpr int STAGES = 3, N = 128;
     __shared__ alignas(16) int s[STAGES][N];
@@ -67,7 +67,7 @@ extern "C" __global__ void bulk_ring(const int* x, int* y, int tiles) {
     }
 }
 
-// Shared memory is added to, and compared with, global memory.
+// Adds shared memory to global memory, and compares it with global memory.
 extern "C" __global__ void bulk_reduce(const int* x, int* sums, int* least, unsigned* ors) {
     constexpr int N = 64;
     __shared__ alignas(16) int s[N];

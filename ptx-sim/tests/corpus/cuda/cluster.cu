@@ -11,7 +11,7 @@ __device__ void wait(uint64_t* bar, uint32_t parity) {
     while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, bar, parity)) {}
 }
 
-// Each block has a part of the bins; atomics go to the block that has the bin.
+// Each block has a part of the bins. Atomics go to the block that has the bin.
 extern "C" __global__ void __cluster_dims__(4) cluster_histogram(const unsigned char* x, unsigned* bins, int n) {
     __shared__ unsigned own[64];
     auto cluster = cg::this_cluster();
@@ -51,7 +51,7 @@ extern "C" __global__ void __cluster_dims__(8) cluster_exchange(const int* x, in
     y[blockIdx.x * 64 + t] = s[t];
 }
 
-// Arrival and waiting apart; a tree of sums over the blocks.
+// Arrival and wait separately; a tree of sums over the blocks.
 extern "C" __global__ void cluster_sum(const double* x, double* y) {
     __shared__ double total;
     auto cluster = cg::this_cluster();
@@ -68,7 +68,7 @@ extern "C" __global__ void cluster_sum(const double* x, double* y) {
     if (threadIdx.x == 0) y[blockIdx.x] = all;
 }
 
-// Each block loads a half of the tile for both of them.
+// Each block loads half of the tile for both of them.
 extern "C" __global__ void __cluster_dims__(2) multicast(const __grid_constant__ CUtensorMap x, int* y) {
     __shared__ alignas(128) int s[16][32];
     __shared__ alignas(8) uint64_t bar;
@@ -89,7 +89,7 @@ extern "C" __global__ void __cluster_dims__(2) multicast(const __grid_constant__
     cluster.sync();
 }
 
-// A ring: each block copies its tile into the next one's memory, which is told by its own barrier.
+// A ring: each block copies its tile into the next one's memory, and signals that block's barrier.
 extern "C" __global__ void __cluster_dims__(4) bulk_to_neighbour(const int* x, int* y) {
     __shared__ alignas(16) int own[128], got[128];
     __shared__ alignas(8) uint64_t bar;
@@ -111,7 +111,7 @@ extern "C" __global__ void __cluster_dims__(4) bulk_to_neighbour(const int* x, i
     cluster.sync();
 }
 
-// Threads of all blocks arrive on the first block's barrier, and it waits for them all.
+// Threads of all blocks arrive at the first block's barrier, and that block waits for all of them.
 extern "C" __global__ void __cluster_dims__(4) remote_arrival(const int* x, int* y) {
     __shared__ int slots[4];
     __shared__ alignas(8) uint64_t bar;
@@ -134,7 +134,7 @@ extern "C" __global__ void __cluster_dims__(4) remote_arrival(const int* x, int*
     cluster.sync();
 }
 
-// Stores that tell a barrier on their own: `st.async`.
+// Stores that signal a barrier themselves: `st.async`.
 extern "C" __global__ void __cluster_dims__(2) async_stores(const int* x, int* y) {
     __shared__ int got[64];
     __shared__ alignas(8) uint64_t bar;
@@ -152,7 +152,7 @@ extern "C" __global__ void __cluster_dims__(2) async_stores(const int* x, int* y
     cluster.sync();
 }
 
-// Additions that tell a barrier: of single numbers, and of a whole array by the copy engine.
+// Additions that signal a barrier: of single numbers, and of a whole array by the copy engine.
 extern "C" __global__ void __cluster_dims__(4) async_adds(const int* x, int* y) {
     __shared__ unsigned sums[32];
     __shared__ alignas(16) int own[32], totals[32];

@@ -1,4 +1,4 @@
-// Algorithms of a block from CUB.
+// Block-level algorithms of CUB.
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>

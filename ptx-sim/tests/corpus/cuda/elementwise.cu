@@ -1,4 +1,4 @@
-// One thread, one element; and loops of a length that differs from lane to lane.
+// One thread per element, and loops whose trip count differs between lanes.
 
 extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -38,7 +38,7 @@ extern "C" __global__ void mandelbrot(unsigned short* steps, int width) {
     steps[y * width + x] = k;
 }
 
-// Each thread takes every so many elements, four at a time.
+// A grid-stride loop: each thread takes four elements at a time.
 extern "C" __global__ void grid_stride(const float4* x, float4* y, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         float4 v = x[i];

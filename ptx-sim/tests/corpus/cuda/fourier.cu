@@ -20,7 +20,7 @@ extern "C" __global__ void fft64(const float2* x, float2* y) {
         int k = t % half, a = t / half * 2 * half + k;
         float wr = ROOTS[k * (32 / half)][0], wi = ROOTS[k * (32 / half)][1];
         float2 u = s[a], v = s[a + half];
-        // Said in full: PTX leaves open whether a product and a sum without rounding modifiers are fused.
+        // Explicit rounding: without it, PTX allows a product and a sum to be fused or not.
         float2 w = {fmaf(v.x, wr, -__fmul_rn(v.y, wi)), fmaf(v.x, wi, __fmul_rn(v.y, wr))};
         s[a] = {u.x + w.x, u.y + w.y};
         s[a + half] = {u.x - w.x, u.y - w.y};

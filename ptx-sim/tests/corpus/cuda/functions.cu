@@ -56,7 +56,7 @@ extern "C" __global__ void constants(unsigned long long* y, unsigned char* text)
     if (before == 40) y[blockDim.x] = counter;
 }
 
-// Arrays that are indexed by what is only known at run time: local memory.
+// Arrays with run-time indices, which go to local memory.
 extern "C" __global__ void local_arrays(const unsigned char* x, unsigned* y) {
     unsigned counts[16] = {};
     short order[32];
@@ -128,7 +128,7 @@ __device__ __noinline__ int sum_of(const int* from, int step, int count) {
     return sum;
 }
 
-// One function reads global, shared, local and constant memory: by generic addresses.
+// One function reads global, shared, local and constant memory through generic addresses.
 __constant__ int SQUARES[8] = {0, 1, 4, 9, 16, 25, 36, 49};
 extern "C" __global__ void generic(const int* x, int* y) {
     __shared__ int shared[64];

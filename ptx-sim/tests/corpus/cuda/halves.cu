@@ -1,4 +1,4 @@
-// Numbers of 16 and 8 bits: arithmetic and conversions.
+// 16-bit and 8-bit floating-point types: arithmetic and conversions.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -54,7 +54,7 @@ extern "C" __global__ void from_halves(const unsigned short* x, float* f, int* i
     i[4 * threadIdx.x + 3] = __bfloat162int_rd(b);
 }
 
-// Eight bits, E4M3 and E5M2: finite numbers saturate.
+// 8-bit types E4M3 and E5M2. Finite numbers saturate.
 extern "C" __global__ void eights(const float2* x, const unsigned short* pairs, unsigned short* y, __half2* z) {
     float2 v = x[threadIdx.x];
     unsigned short e4 = __nv_cvt_float2_to_fp8x2(v, __NV_SATFINITE, __NV_E4M3);

@@ -45,7 +45,7 @@ extern "C" __global__ void packed(const unsigned* x, unsigned* y) {
     for (int i = 0; i < n; ++i) y[n * threadIdx.x + i] = results[i];
 }
 
-// Integers of 128 bits: chains of carries.
+// 128-bit integers: chains of carries.
 extern "C" __global__ void wide(const unsigned long long* x, unsigned long long* y) {
     using u128 = unsigned __int128;
     const unsigned long long* of_thread = x + 4 * threadIdx.x;
@@ -57,7 +57,7 @@ extern "C" __global__ void wide(const unsigned long long* x, unsigned long long*
     }
 }
 
-// The checksum of Ethernet, a table in shared memory that the block makes first.
+// The Ethernet checksum, with a table in shared memory that the block builds first.
 extern "C" __global__ void crc32(const unsigned char* bytes, unsigned* sums, int length) {
     __shared__ unsigned table[256];
     for (int i = threadIdx.x; i < 256; i += blockDim.x) {
@@ -71,7 +71,7 @@ extern "C" __global__ void crc32(const unsigned char* bytes, unsigned* sums, int
     sums[threadIdx.x] = ~sum;
 }
 
-// One round of ChaCha20 after the other: additions, exclusive ors and rotations.
+// Rounds of ChaCha20: additions, exclusive ors and rotations.
 extern "C" __global__ void chacha(const unsigned* key, unsigned* stream) {
     unsigned s[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     for (int i = 0; i < 8; ++i) s[4 + i] = key[i];
@@ -91,7 +91,7 @@ extern "C" __global__ void chacha(const unsigned* key, unsigned* stream) {
     for (int i = 0; i < 16; ++i) stream[threadIdx.x * 16 + i] = v[i] + s[i];
 }
 
-// Instructions that compilers make of patterns, asked for by name.
+// Instructions that compilers generate from patterns, requested by name.
 extern "C" __global__ void fields(const unsigned* x, unsigned* y) {
     unsigned a = x[3 * threadIdx.x], b = x[3 * threadIdx.x + 1], c = x[3 * threadIdx.x + 2], at = b & 63, count = c & 63;
     unsigned* of_thread = y + 16 * threadIdx.x;

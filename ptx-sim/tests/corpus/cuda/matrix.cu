@@ -1,4 +1,4 @@
-// Products of matrices and vectors.
+// Matrix and matrix-vector products.
 
 extern "C" __global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k) {
     __shared__ float as[16][16], bs[16][16];
@@ -15,14 +15,14 @@ extern "C" __global__ void matmul(const float* a, const float* b, float* c, int 
     if (row < m && col < n) c[row * n + col] = sum;
 }
 
-// Four by four results a thread, in registers; vectors of four from shared memory.
+// Four by four results per thread, in registers; vectors of four from shared memory.
 extern "C" __global__ void matmul_blocked(const float4* a, const float4* b, float4* c, int k) {
     __shared__ __align__(16) float as[8][64], bs[8][64];
     float sums[4][4] = {};
     int t = threadIdx.x, tx = t % 16, ty = t / 16;
     for (int at = 0; at < k; at += 8) {
         if (t < 128) {
-            // `a` is k by 64, as `b` is.
+            // `a` is k by 64, like `b`.
             ((float4*)as)[t] = a[at * 16 + t];
             ((float4*)bs)[t] = b[at * 16 + t];
         }
@@ -43,7 +43,7 @@ extern "C" __global__ void matmul_blocked(const float4* a, const float4* b, floa
         c[(4 * ty + r) * 16 + tx] = make_float4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
 }
 
-// A warp a row.
+// One warp per row.
 extern "C" __global__ void matvec(const double* a, const double* x, double* y, int cols) {
     int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     double sum = 0;
@@ -52,7 +52,7 @@ extern "C" __global__ void matvec(const double* a, const double* x, double* y, i
     if (lane == 0) y[row] = sum;
 }
 
-// Bytes, four products an instruction.
+// Bytes, with four products per instruction.
 extern "C" __global__ void matvec_bytes(const int* a, const int* x, int* y, int words) {
     int row = threadIdx.x, sum = 0;
     unsigned mixed = 0;
@@ -64,7 +64,7 @@ extern "C" __global__ void matvec_bytes(const int* a, const int* x, int* y, int 
     y[2 * row + 1] = __dp2a_lo(a[row * words], x[0], (int)mixed) + __dp2a_hi(a[row * words], x[1], 5);
 }
 
-// 8x8 matrices between shared memory and registers, as they are and transposed.
+// 8x8 matrices between shared memory and registers, plain and transposed.
 extern "C" __global__ void matrices(const uint4* x, uint4* y) {
     __shared__ uint4 from[32], to[3][32];
     int t = threadIdx.x;

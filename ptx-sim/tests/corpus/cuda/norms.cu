@@ -1,4 +1,4 @@
-// Rows that are normalised, and the approximate functions that this takes.
+// Normalisation of rows, with the approximate functions that it needs.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -28,7 +28,7 @@ extern "C" __global__ void softmax(const float* x, float* y, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = expf(row[i] - most) / sum;
 }
 
-// Roots and quotients that round to nearest: exact.
+// Roots and quotients rounded to nearest: the results are exact.
 extern "C" __global__ void layer_norm(const float* x, const float* gain, const float* bias, float* y, int n) {
     __shared__ float warps[8];
     const float* row = x + blockIdx.x * n;

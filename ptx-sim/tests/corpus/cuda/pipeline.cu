@@ -1,4 +1,4 @@
-// libcu++'s barriers and pipelines, with `memcpy_async`: `cp.async`, bulk copies and mbarriers under the hood.
+// libcu++'s barriers and pipelines with `memcpy_async`: `cp.async`, bulk copies and mbarriers.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/barrier>
@@ -7,7 +7,7 @@
 namespace cg = cooperative_groups;
 using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 
-// Arrive now, wait later: what lies between overlaps.
+// Arrive now and wait later: the work in between overlaps.
 extern "C" __global__ void split_barrier(const int* x, int* y, int rounds) {
     __shared__ int s[128];
     #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -27,7 +27,7 @@ extern "C" __global__ void split_barrier(const int* x, int* y, int rounds) {
     y[t] = v;
 }
 
-// A tile comes by the block's own `memcpy_async` on a barrier.
+// The block loads a tile by its own `memcpy_async` on a barrier.
 extern "C" __global__ void copy_on_barrier(const int* x, int* y, int tiles) {
     constexpr int N = 256;
     __shared__ alignas(128) int s[N];
@@ -36,7 +36,7 @@ extern "C" __global__ void copy_on_barrier(const int* x, int* y, int tiles) {
     auto block = cg::this_thread_block();
     if (block.thread_rank() == 0) {
         init(&bar, block.size());
-        // The copies are bulk copies, which meet the barrier in the asynchronous proxy.
+        // The copies are bulk copies, which access the barrier through the asynchronous proxy.
         cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
     }
     block.sync();
@@ -50,7 +50,7 @@ extern "C" __global__ void copy_on_barrier(const int* x, int* y, int tiles) {
     y[threadIdx.x] = sum;
 }
 
-// Each thread copies its own four bytes, which are not aligned to more.
+// Each thread copies its own four bytes, which have no wider alignment.
 extern "C" __global__ void copy_by_threads(const int* x, int* y) {
     __shared__ int s[128];
     #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -83,7 +83,7 @@ extern "C" __global__ void stages_of_thread(const float4* x, float4* y, int step
     y[t] = sum;
 }
 
-// All threads of the block produce and consume; what one brought another reads.
+// All threads of the block produce and consume; each reads what another one loaded.
 extern "C" __global__ void stages_of_block(const int* x, int* y, int steps) {
     constexpr int STAGES = 2;
     __shared__ int s[STAGES][128];
@@ -108,7 +108,7 @@ extern "C" __global__ void stages_of_block(const int* x, int* y, int steps) {
     y[t] = sum;
 }
 
-// The first warp produces, the other ones consume.
+// The first warp produces, and the others consume.
 extern "C" __global__ void stages_of_roles(const int* x, int* y, int steps) {
     constexpr int STAGES = 2;
     __shared__ int s[STAGES][96];
@@ -133,7 +133,7 @@ extern "C" __global__ void stages_of_roles(const int* x, int* y, int steps) {
     if (threadIdx.x >= 32) y[threadIdx.x - 32] = sum;
 }
 
-// Cooperative groups have copies of their own, which the block waits for together.
+// Cooperative groups have copies of their own, for which the whole block waits.
 extern "C" __global__ void group_copies(const int* x, int* y) {
     __shared__ int s[2][128];
     auto block = cg::this_thread_block();
@@ -145,7 +145,7 @@ extern "C" __global__ void group_copies(const int* x, int* y) {
     y[threadIdx.x] = first - s[1][threadIdx.x ^ 70];
 }
 
-// Threads that need the barrier no more drop out of it.
+// Threads that no longer need the barrier drop out of it.
 extern "C" __global__ void dropping_out(const int* x, int* y) {
     __shared__ int s[128];
     #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -171,7 +171,7 @@ struct Counted {
     __device__ void operator()() { ++*phases; }
 };
 
-// A barrier with a function to call when all have arrived: libcu++ makes it of atomics.
+// A barrier with a completion function, which libcu++ builds from atomics.
 extern "C" __global__ void completion(const int* x, int* y) {
     __shared__ int s[64], phases;
     using barrier = cuda::barrier<cuda::thread_scope_block, Counted>;

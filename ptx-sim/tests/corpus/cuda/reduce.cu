@@ -24,7 +24,7 @@ extern "C" __global__ void warp_sum(const int* x, int* out) {
     if (threadIdx.x % 32 == 0) atomicAdd(out, v);
 }
 
-// The block that is the last to finish adds what all blocks found.
+// The last block to finish adds the results of all blocks.
 extern "C" __global__ void two_stage_sum(const float* x, float* partial, unsigned* done, float* out, int n) {
     __shared__ float warps[8];
     __shared__ bool last;
@@ -82,7 +82,7 @@ extern "C" __global__ void group_sum(const float* x, float* out) {
     }
 }
 
-// The place of the greatest element: pairs of value and index, reduced as one number of 64 bits.
+// The index of the greatest element: pairs of value and index, reduced as one 64-bit number.
 extern "C" __global__ void arg_max(const float* x, unsigned long long* best, int n) {
     unsigned long long mine = 0;
     for (int i = threadIdx.x; i < n; i += blockDim.x) {

@@ -20,7 +20,7 @@ EACH_ROUNDING(round_doubles, double, __dadd_rn(a, b), __dadd_rz(a, b), __dadd_ru
               __fma_ru(a, b, c), __fma_rd(a, b, c), __ddiv_rn(a, b), __ddiv_rz(a, b), __ddiv_ru(a, b), __ddiv_rd(a, b),
               __dsqrt_rn(c), __dsqrt_rz(c), __dsqrt_ru(c), __dsqrt_rd(c), __drcp_rn(c), fmin(a, b), fmax(b, c), fabs(a), -b)
 
-// From floating point to integers, in each direction; what does not fit is clamped.
+// From floating point to integers, in each direction. Values out of range are clamped.
 extern "C" __global__ void to_integers(const float* x, const double* z, int* i, long long* l) {
     float v = x[threadIdx.x];
     double w = z[threadIdx.x];
@@ -44,7 +44,7 @@ extern "C" __global__ void to_integers(const float* x, const double* z, int* i, 
     ls[3] = __double2ull_ru(w);
 }
 
-// From integers to floating point; and between singles and doubles.
+// From integers to floating point, and between singles and doubles.
 extern "C" __global__ void from_integers(const int* i, const long long* l, float* x, double* z) {
     int v = i[threadIdx.x];
     long long w = l[threadIdx.x];
@@ -84,7 +84,7 @@ extern "C" __global__ void integral(const float* x, float* y) {
     of_thread[9] = nextafterf(v, w);
 }
 
-// Subnormal numbers as zeros, and what compilers write of comparisons: not what C++ has.
+// Flushing of subnormals, and the comparisons that compilers emit, which C++ does not have.
 extern "C" __global__ void flushed(const float* x, float* y, unsigned* z) {
     float a = x[3 * threadIdx.x], b = x[3 * threadIdx.x + 1], c = x[3 * threadIdx.x + 2];
     float* of_thread = y + 12 * threadIdx.x;
@@ -112,7 +112,7 @@ extern "C" __global__ void flushed(const float* x, float* y, unsigned* z) {
     asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(bits[7]) : "f"(a), "f"(b));
 }
 
-// Which NaN comes out of several, and what becomes of it.
+// The NaN that results from several, and conversions of it.
 extern "C" __global__ void nans(const double* x, double* y, unsigned* z) {
     double a = x[3 * threadIdx.x], b = x[3 * threadIdx.x + 1], c = x[3 * threadIdx.x + 2];
     double* of_thread = y + 8 * threadIdx.x;

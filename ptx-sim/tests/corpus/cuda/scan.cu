@@ -1,6 +1,6 @@
 // Prefix sums of a block.
 
-// Hillis and Steele: two buffers, back and forth.
+// Hillis and Steele: two buffers, alternately.
 extern "C" __global__ void scan(const int* x, int* y) {
     __shared__ int s[2][256];
     int t = threadIdx.x, p = 0;
@@ -41,7 +41,7 @@ extern "C" __global__ void tree_scan(const unsigned* x, unsigned* y) {
     y[t + 256] = s[at(t + 256)];
 }
 
-// Shuffles within warps, then over the warps' totals: inclusive and exclusive.
+// Shuffles within warps, then over the totals of the warps: inclusive and exclusive.
 extern "C" __global__ void warp_scan(const int* x, int* inclusive, int* exclusive) {
     __shared__ int totals[32];
     int t = threadIdx.x, lane = t % 32, warp = t / 32;
@@ -66,7 +66,7 @@ extern "C" __global__ void warp_scan(const int* x, int* inclusive, int* exclusiv
     exclusive[t] = v - own;
 }
 
-// Sums that start anew where a flag is set.
+// Sums that restart wherever a flag is set.
 extern "C" __global__ void segmented_scan(const float* x, const unsigned char* starts, float* y) {
     int lane = threadIdx.x;
     float v = x[lane];

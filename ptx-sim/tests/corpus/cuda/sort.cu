@@ -20,7 +20,7 @@ extern "C" __global__ void bitonic_sort(int* x) {
     x[t] = s[t];
 }
 
-// Four keys a thread, in registers and by shuffles: no shared memory.
+// Four keys per thread, in registers and by shuffles, without shared memory.
 extern "C" __global__ void warp_sort(float* x) {
     int lane = threadIdx.x;
     float v = x[lane];
@@ -33,7 +33,7 @@ extern "C" __global__ void warp_sort(float* x) {
     x[lane] = v;
 }
 
-// Least significant digits first, a bit a pass.
+// Radix sort from the least significant digit, one bit per pass.
 extern "C" __global__ void radix_sort(unsigned* keys, unsigned short* values) {
     __shared__ unsigned k[256];
     __shared__ unsigned short p[256];
@@ -63,7 +63,7 @@ extern "C" __global__ void radix_sort(unsigned* keys, unsigned short* values) {
     values[t] = value;
 }
 
-// Where each of a list of needles would be put in a sorted table.
+// The position of each of a list of needles in a sorted table.
 extern "C" __global__ void lower_bound(const unsigned* needles, const unsigned* steps, int* places, int n) {
     __shared__ unsigned table[256];
     for (int i = threadIdx.x; i < 256; i += blockDim.x) table[i] = i * 16777216u + steps[i] % 16777216u;

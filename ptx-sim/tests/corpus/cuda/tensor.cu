@@ -1,4 +1,4 @@
-// Tiles by tensor maps, through `cuda::ptx`.
+// Tiles loaded and stored with tensor maps, through `cuda::ptx`.
 #include <cuda.h>
 #include <cuda/barrier>
 #include <cuda/ptx>
@@ -9,7 +9,7 @@ __device__ void wait(uint64_t* bar, uint32_t parity) {
     while (!ptx::mbarrier_try_wait_parity(bar, parity)) {}
 }
 
-// A barrier of one arrival, ready for copies.
+// A barrier with a count of one, ready for copies.
 __device__ void start(uint64_t* bar) {
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(bar, 1);
@@ -22,7 +22,7 @@ __device__ void expect(uint64_t* bar, uint32_t bytes) {
     ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, bar, bytes);
 }
 
-// What threads wrote to shared memory is there for stores that the first thread then issues.
+// Makes the threads' writes to shared memory visible to stores that the first thread then issues.
 __device__ void publish() {
     ptx::fence_proxy_async(ptx::space_shared);
     __syncthreads();
@@ -33,7 +33,7 @@ __device__ void finish() {
     ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
 }
 
-// Loads and stores; the tiles at the end are cut.
+// Loads and stores. The tiles at the edges are clipped.
 extern "C" __global__ void tile_copy(const __grid_constant__ CUtensorMap x, const __grid_constant__ CUtensorMap y) {
     __shared__ alignas(128) float s[16][32];
     __shared__ alignas(8) uint64_t bar;
@@ -52,7 +52,7 @@ extern "C" __global__ void tile_copy(const __grid_constant__ CUtensorMap x, cons
     }
 }
 
-// The tile as it lies in shared memory, padding and fill and all; loads may start before the tensor.
+// The tile as it is in shared memory, with padding and fill. Loads may start before the tensor.
 extern "C" __global__ void tile_dump(const __grid_constant__ CUtensorMap x, unsigned* y, int column, int row, int bytes) {
     extern __shared__ __align__(1024) unsigned s[];
     __shared__ alignas(8) uint64_t bar;
@@ -68,7 +68,7 @@ extern "C" __global__ void tile_dump(const __grid_constant__ CUtensorMap x, unsi
     for (int i = threadIdx.x; i < 1024; i += blockDim.x) y[i] = s[i];
 }
 
-// A transpose: both tiles are swizzled by 128 bytes, so that neither rows nor columns meet in a bank.
+// A transpose with both tiles swizzled by 128 bytes: rows and columns are free of bank conflicts.
 extern "C" __global__ void tile_transpose(const __grid_constant__ CUtensorMap x, const __grid_constant__ CUtensorMap y) {
     __shared__ alignas(1024) float in[32 * 32], out[32 * 32];
     __shared__ alignas(8) uint64_t bar;
@@ -88,7 +88,7 @@ extern "C" __global__ void tile_transpose(const __grid_constant__ CUtensorMap x,
     }
 }
 
-// All blocks add to the same tile, and take the greatest into another.
+// All blocks add to the same tile, and take the maximum into another.
 extern "C" __global__ void tile_reduce(const __grid_constant__ CUtensorMap sums, const __grid_constant__ CUtensorMap most,
                                        const int* x) {
     __shared__ alignas(128) int s[8][16];

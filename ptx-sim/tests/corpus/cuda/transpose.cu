@@ -8,7 +8,7 @@ extern "C" __global__ void transpose_padded(const float* x, float* y, int n) {
     for (int j = threadIdx.y; j < 32; j += 8) y[(bx + j) * n + by + threadIdx.x] = s[threadIdx.x][j];
 }
 
-// Without padding: columns are permuted by their row, so that no two threads of a warp meet in a bank. Edges are cut.
+// Without padding: columns are permuted by row, which avoids bank conflicts. Edges are clipped.
 extern "C" __global__ void transpose_xor(const unsigned short* x, unsigned short* y, int rows, int cols) {
     __shared__ unsigned short s[32][32];
     int bx = blockIdx.x * 32, by = blockIdx.y * 32, t = threadIdx.x;
@@ -19,7 +19,7 @@ extern "C" __global__ void transpose_xor(const unsigned short* x, unsigned short
         if (bx + j < cols && by + t < rows) y[(bx + j) * rows + by + t] = s[t][j ^ t];
 }
 
-// A warp's 32x32 bits, with shuffles alone.
+// A warp's 32x32 bits, with shuffles only.
 extern "C" __global__ void transpose_bits(const unsigned* x, unsigned* y) {
     int lane = threadIdx.x;
     unsigned v = x[blockIdx.x * 32 + lane], mask = 0xffff;

@@ -1,4 +1,4 @@
-// What the lanes of a warp, and the warps of a block, tell each other.
+// Communication between the lanes of a warp, and between the warps of a block.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -35,7 +35,7 @@ extern "C" __global__ void matches(const unsigned* x, unsigned* y) {
     of_lane[3] = same;
 }
 
-// Parts of a warp that go different ways, and what they see of each other.
+// Parts of a warp that diverge, and the data they exchange.
 extern "C" __global__ void partial(const int* x, unsigned* y) {
     int v = x[threadIdx.x], lane = threadIdx.x % 32;
     unsigned found = 0;
@@ -50,7 +50,7 @@ extern "C" __global__ void partial(const int* x, unsigned* y) {
     y[threadIdx.x] = found + 1000 * __shfl_sync(~0u, found, 31 - lane);
 }
 
-// Keeps the elements that pass, in order: ranks by ballots, places by one scan over the warps.
+// Keeps the elements that pass, in order: ranks by ballots, offsets by one scan over the warps.
 extern "C" __global__ void compact(const int* x, int* kept, int* count) {
     __shared__ int before[33];
     int v = x[threadIdx.x], lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -66,14 +66,14 @@ extern "C" __global__ void compact(const int* x, int* kept, int* count) {
     if (threadIdx.x == 0) *count = before[blockDim.x / 32];
 }
 
-// `__syncthreads` that counts, asks whether all do, or whether any does.
+// `__syncthreads` that counts, or tests whether all or any of the predicates hold.
 extern "C" __global__ void block_votes(const int* x, int* y) {
     int v = x[threadIdx.x];
     int count = __syncthreads_count(v & 1), all = __syncthreads_and(v >= 0), any = __syncthreads_or(v > 1 << 30);
     y[threadIdx.x] = count | all << 16 | any << 17;
 }
 
-// Named barriers: two warps hand a buffer to two others and get it back. One lane of each warp counts.
+// Named barriers: two warps pass a buffer to two others and get it back. One lane of each counts.
 extern "C" __global__ void named_barriers(const int* x, int* y, int rounds) {
     __shared__ int s[64], turns;
     int t = threadIdx.x, sum = 0;
@@ -97,7 +97,7 @@ extern "C" __global__ void named_barriers(const int* x, int* y, int rounds) {
     if (t >= 64) y[t - 64] = sum + turns;
 }
 
-// Cooperative groups: whoever is here, and whoever has the same label.
+// Cooperative groups: the active lanes, and the lanes with the same label.
 extern "C" __global__ void groups(const int* x, int* y) {
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
     int v = x[threadIdx.x], result = 0;

@@ -1,4 +1,4 @@
-//! The end of an mbarrier: it is invalidated, or its block ends.
+//! The end of an mbarrier: by invalidation, or with its block.
 
 use tma_model::limits::BARRIER_BYTES;
 use tma_model::sync::Epoch;
@@ -11,20 +11,20 @@ use crate::check::protocol::run::{Run, Step, Stop};
 use crate::ir::StmtId;
 
 impl Run<'_, '_> {
-    /// The memory of an mbarrier is for other things from here on.
+    /// Invalidates an mbarrier. Its memory may then be used for other purposes.
     pub(super) fn invalidate(&mut self, stmt: StmtId, place: At) -> Step {
         self.usable(stmt, place, Act::Invalidate)?;
         self.settled(stmt, place, Act::Invalidate)?;
         self.unused(stmt, place)?;
         self.history.note_invalidation(place, self.site(stmt));
         self.blocks[place.0].mbarriers.remove(&place.1);
-        // Whoever uses the memory next comes after this.
+        // The next use of this memory must be ordered after the invalidation.
         let bytes = Region::all(place.1..place.1 + BARRIER_BYTES as u32);
         self.touch(stmt, place.0, (WRITE, bytes), None)
     }
 
-    /// That nobody uses an mbarrier any more: whoever has arrived, announced or waited there is
-    /// known to have got on. PTX ISA, "mbarrier.inval".
+    /// Checks that an mbarrier is no longer in use: every arrival, announcement and wait there is
+    /// known to be over. Source: PTX ISA, "mbarrier.inval".
     fn unused(&mut self, stmt: StmtId, place: At) -> Step {
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
         let uses: Vec<Epoch> = mbarrier.uses.values().copied().collect();
@@ -33,7 +33,8 @@ impl Run<'_, '_> {
         if uses.iter().all(is_over) { Ok(()) } else { self.misuse(stmt, place, Act::InvalidateInUse) }
     }
 
-    /// What an mbarrier still counts that nobody will use any more, after what is done there.
+    /// Checks that an mbarrier that ends is missing no bytes, and that its last load was waited
+    /// for. `does` is the operation that ends it.
     pub(in crate::check::protocol) fn settled(&mut self, stmt: StmtId, place: At, does: Act) -> Step {
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(()) };
         let (tx, load, observed) = (mbarrier.count.tx(), mbarrier.load, mbarrier.observed);

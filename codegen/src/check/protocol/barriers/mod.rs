@@ -1,4 +1,4 @@
-//! mbarriers: arrivals, bytes, waits.
+//! mbarriers: initialisation, arrivals, announced bytes, waits and polls.
 
 mod ends;
 
@@ -20,19 +20,20 @@ use crate::ir::{BarrierOp, BinaryOp, Expr, ExprKind, LocalId, Stmt, StmtId, Type
 
 const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
-/// Where an mbarrier is: the block and the address.
+/// The location of an mbarrier: the block and the address.
 pub(super) type At = (usize, u32);
 
-/// What an arrival tells whom.
+/// The scope of an arrival, and on which side it is.
 #[derive(Clone, Copy)]
 struct Telling {
     scope: Scope,
-    /// Of the mbarrier's own block.
+    /// Whether the mbarrier is in the block that arrives.
     is_near: bool,
 }
 
 impl Run<'_, '_> {
-    /// The mbarrier that an expression names, the same for all threads of the group.
+    /// Returns the mbarrier that an expression names, which must be the same for all threads of the
+    /// group, and whether it is named by a remote handle.
     pub(super) fn barrier_at(&mut self, barrier: &Expr) -> Step<(At, bool)> {
         let Value::Place(place) = self.value(barrier) else {
             return Err(self.unknown(Why::Operand, barrier.span));
@@ -40,7 +41,7 @@ impl Run<'_, '_> {
         Ok(((self.uniform(&place.block)?, self.uniform(&place.at)?), place.remote))
     }
 
-    /// The first of several barriers, if one is named that is not among them.
+    /// Returns the first of an array of mbarriers if the index is certainly out of bounds.
     fn beyond(&mut self, barrier: &Expr) -> Option<At> {
         let ExprKind::Stage(stages, index) = &barrier.kind else { return None };
         let Type::Stages(_, len) = stages.ty.local() else { return None };
@@ -55,7 +56,7 @@ impl Run<'_, '_> {
         self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
     }
 
-    /// An operation on an mbarrier.
+    /// Executes an operation on an mbarrier.
     pub(super) fn barrier(
         &mut self,
         stmt: &Stmt,
@@ -70,7 +71,7 @@ impl Run<'_, '_> {
         if place.0 >= self.blocks.len() {
             return Err(self.unknown(Why::Cluster, barrier.span));
         }
-        // Without clusters there is one scope; of a cluster's, the instruction names it.
+        // Without clusters there is only one scope. In a cluster, the instruction states the scope.
         let in_cluster =
             self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
         let scope = if in_cluster { scope } else { Scope::Block };
@@ -129,7 +130,7 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// Whether a parity is odd.
+    /// Evaluates a parity. Returns whether it is odd.
     fn parity(&mut self, parity: &Expr) -> Step<bool> {
         let lanes = self.numbers(parity).and_then(|lanes| {
             lanes.map(|term| {
@@ -186,7 +187,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// The current group uses an mbarrier in this step of its, before which nobody may invalidate it.
+    /// Records that the current group uses an mbarrier at a step. The mbarrier may be invalidated
+    /// only once that step is over.
     fn note_use(&mut self, place: At, step: Epoch) {
         if !self.input.code.invalidates() {
             return;
@@ -196,7 +198,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// That there is an mbarrier, whose initialisation the current group sees.
+    /// Checks that an mbarrier exists, and that the current group sees its initialisation.
     pub(super) fn usable(&mut self, stmt: StmtId, place: At, does: Act) -> Step {
         let init = self.mbarrier(place).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
         let Some((step, init)) = init else {
@@ -217,7 +219,7 @@ impl Run<'_, '_> {
         self.found(Rule::NotVisible, (stmt, does), vec![other], detail)
     }
 
-    /// Whether all threads of the current group see what happened in a step.
+    /// Whether all threads of the current group see the effects of a step.
     pub(super) fn sees(&self, step: Epoch) -> bool {
         let me = self.me();
         let own = step.component() == me.view.epoch().component();
@@ -268,7 +270,7 @@ impl Run<'_, '_> {
         mbarrier.remote |= remote || !telling.is_near;
         let phase = mbarrier.count.phase();
         let observed = phase <= mbarrier.observed || mbarrier.remote;
-        // As the instruction says: with bytes at another block's it is for the cluster.
+        // The instruction that announces bytes at the mbarrier of another block has cluster scope.
         let cluster = remote && arrival.expect_tx.is_some();
         let scope = if cluster { Scope::Cluster } else { telling.scope };
         mbarrier.order.arrivals(telling.is_near, scope).release(&mut agent.view);
@@ -288,7 +290,7 @@ impl Run<'_, '_> {
                 && mbarrier.count.phase() != phase
             {
                 mbarrier.crowded = Some(site);
-                // Which of them counts for which phase is a matter of luck.
+                // The schedule decides which of these arrivals count for which phase.
                 self.doubt(Why::Counting, stmt.origin.span);
             }
             self.change(stmt.id, place, does, |count| count.arrive(arrival))?;
@@ -297,7 +299,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Notes where what is counted may count for one phase or another.
+    /// Records a reason undecided if the operation may count for one phase or another.
     pub(super) fn counts_in_order(&mut self, place: At, stmt: &Stmt) {
         let known = self.mbarrier(place).map(|mbarrier| (mbarrier.component, mbarrier.count.phase()));
         if let Some((component, phase)) = known
@@ -307,7 +309,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Changes what an mbarrier counts.
+    /// Changes the counts of an mbarrier.
     pub(super) fn change(
         &mut self,
         stmt: StmtId,
@@ -343,7 +345,7 @@ impl Run<'_, '_> {
             return self.found(rule, (stmt, does), vec![], Detail::Barrier { block, at, state });
         }
         if let Some(announces) = late {
-            // All arrivals may come first, and the phase is complete without these bytes.
+            // All arrivals may come first, and complete the phase without these bytes.
             let (block, at) = place;
             let others = vec![Party { site, does }];
             let at_party = Party { site: announces, does: Act::AnnounceLate };
@@ -367,7 +369,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Whether the phase is complete that the current group waits for.
+    /// Whether the phase that the current group waits for is complete.
     fn is_complete(&mut self, stmt: StmtId, place: At, awaited: Awaited) -> Step<bool> {
         self.usable(stmt, place, Act::Wait)?;
         let Some(mbarrier) = self.mbarrier(place) else { return Ok(false) };
@@ -381,7 +383,7 @@ impl Run<'_, '_> {
             if let Some(site) = crowded {
                 return Err(too_often(site, self.site(stmt), detail));
             }
-            // A wait for what it has seen complete is one too many, or has the wrong parity.
+            // A wait for a phase that was seen complete is one too many, or has the wrong parity.
             let does = match awaited {
                 Awaited::Parity(_) if awaited.phases(known) == known => Act::WaitWithParity { seen: known },
                 Awaited::Number(_) if awaited.phases(known) == known => Act::WaitAgain,
@@ -404,7 +406,7 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// Notes a wait for the parity of a phase that the current group has seen complete, if any.
+    /// Records a wait by parity for a phase that the current group has already seen complete.
     fn note_idle(&mut self, stmt: StmtId, place: At, awaited: Awaited) {
         let Some(component) = self.mbarrier(place).map(|mbarrier| mbarrier.component) else { return };
         let seen = self.me().view.knows().past().get(component);
@@ -413,7 +415,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The current group has seen a phase complete.
+    /// Lets the current group pass a wait, and acquire what the phase released.
     fn passed(&mut self, stmt: StmtId, place: At, scope: Scope) {
         let (site, step) = (self.site(stmt), self.epoch());
         let agent = &mut self.agents[self.current];
@@ -426,8 +428,8 @@ impl Run<'_, '_> {
         self.note_use(place, step);
     }
 
-    /// A poll: a wait where a loop does nothing but repeat it. Elsewhere it may fail, unless the
-    /// group knows the phase to be complete.
+    /// Executes a poll. In a loop that does nothing but repeat it, the poll is a wait. Elsewhere it
+    /// may fail, unless the group knows the phase to be complete.
     fn poll(
         &mut self,
         stmt: &Stmt,
@@ -451,7 +453,7 @@ impl Run<'_, '_> {
             }
         }
         if !complete {
-            // A poll that succeeds, later on.
+            // This poll will succeed later.
             self.me_mut().failed_polls = 2;
             return Ok(Flow::Blocked);
         }
@@ -461,7 +463,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// Arrivals that complete more than one phase at once, so that a wait cannot tell them apart.
+/// Reports arrivals that complete more than one phase at once, so that a wait cannot distinguish
+/// the phases.
 fn too_often(arrives: Site, waits: Site, detail: Detail) -> Stop {
     let at = Party { site: arrives, does: Act::ArriveTooOften };
     let others = vec![Party { site: waits, does: Act::WaitForBarrier }];

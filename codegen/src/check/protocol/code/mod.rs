@@ -1,5 +1,5 @@
-//! The slice of a kernel as a list of steps with jumps, which threads go through one after the
-//! other and can stop in anywhere.
+//! The slice of a kernel as a list of steps with jumps. A thread executes one step after the other,
+//! and can stop at any of them.
 
 mod polls;
 mod reads;
@@ -16,104 +16,105 @@ use crate::quick::{QuickMap, QuickSet};
 #[derive(Debug)]
 pub(super) struct Steps<'k> {
     steps: Vec<Step<'k>>,
-    /// The polls that a loop does nothing but repeat: waits, that is.
+    /// The polls that a loop does nothing but repeat. They are followed as waits.
     polls: QuickSet<StmtId>,
-    /// How many `for` loops there are: each has a counter, an end and a step beside its variable.
+    /// The number of `for` loops. Each has a counter, an end and a step beside its variable.
     pub(super) counters: usize,
     pub(super) slice: Slice,
-    /// The variables that matter: those that groups of threads have values of, in this order.
+    /// The variables that matter. Each group of threads holds their values in this order.
     pub(super) variables: Vec<LocalId>,
-    /// Where each of the kernel's variables is among these.
+    /// The index of each variable of the kernel in `variables`.
     places: Vec<Option<usize>>,
-    /// The loops with others inside whose number of turns is not constant.
+    /// The loops that contain a loop whose number of iterations is not constant.
     outer: QuickSet<StmtId>,
     /// The loops in which nothing synchronises.
     silent: QuickSet<StmtId>,
-    /// Statements that are not judged.
+    /// Statements that the source trusts. They are not judged.
     trusted: QuickSet<StmtId>,
-    /// Whether any mbarrier may be invalidated.
+    /// Whether the kernel may invalidate an mbarrier.
     invalidates: bool,
-    /// Whether an access of the kernel acquires what others release: an order that is not followed.
+    /// Whether an access of the kernel acquires what others release. That order is not followed.
     pub(super) acquires: bool,
-    /// Of reads of global memory that copies access, whether what was read has been used.
+    /// For reads of global memory that copies also access, whether the value is used before the
+    /// thread synchronises.
     pub(super) used: QuickMap<StmtId, Used>,
     /// Whether copies use tensor maps in memory.
     pub(super) uses_maps: bool,
-    /// Whether blocks access the shared memory of others.
+    /// Whether blocks access the shared memory of other blocks.
     pub(super) is_remote: bool,
-    /// The jumps of statements that return.
+    /// The jumps that belong to `return` statements, by step.
     returns: QuickMap<usize, StmtId>,
 }
 
-/// A step, and the loops that it is in, innermost last.
+/// A step, and the loops around it, innermost last.
 #[derive(Debug)]
 pub(super) struct Step<'k> {
     pub(super) op: Op<'k>,
     pub(super) loops: Vec<StmtId>,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Debug)]
 pub(super) enum Op<'k> {
-    /// A statement without others inside.
+    /// Executes a statement that contains no other statements.
     Do(&'k Stmt),
-    /// Goes on if the condition holds; otherwise there.
+    /// Continues if the condition holds, and jumps to `otherwise` if not.
     Branch {
         stmt: &'k Stmt,
         condition: &'k Expr,
         otherwise: usize,
         ends: Ends,
     },
-    /// Goes to the first arm with a range that holds the value.
+    /// Jumps to the first arm with a range that contains the value.
     Choose {
         stmt: &'k Stmt,
         value: &'k Expr,
         arms: Vec<Target>,
         otherwise: usize,
     },
-    /// Takes the bounds of a `for`.
+    /// Evaluates the bounds of a `for`.
     Begin {
         inner: &'k For,
         counter: usize,
     },
-    /// Another turn of a `for`, or there.
+    /// Begins an iteration of a `for`, or jumps to `end`.
     Count {
         stmt: &'k Stmt,
         inner: &'k For,
         counter: usize,
         end: usize,
     },
-    /// Goes on counting.
+    /// Advances the counter of a `for`.
     Next {
         counter: usize,
     },
-    /// A loop begins, of which no turn was taken.
+    /// Enters a loop, before its first iteration.
     Enter(StmtId),
-    /// A turn of a loop begins.
+    /// Begins an iteration of a loop.
     Turn(StmtId),
     Jump(usize),
-    /// The thread ends.
+    /// Ends the thread.
     End,
 }
 
-/// Which way of a branch ends a loop.
+/// The outcome of a branch that ends a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// The one where the condition holds.
     Then,
-    /// The other.
+    /// The one where the condition does not hold.
     Otherwise,
-    /// None, but the one where the condition holds leaves out the rest of a turn.
+    /// Neither, but the rest of the iteration is skipped where the condition holds.
     Turn,
-    /// None.
+    /// Neither.
     Neither,
 }
 
-/// Ranges of values, and where they lead.
+/// Ranges of values, and the step to jump to.
 pub(super) type Target = (Vec<(i128, i128)>, usize);
 
 impl<'k> Steps<'k> {
-    /// The steps of a kernel's slice.
+    /// Flattens the slice of a kernel.
     pub(super) fn of(kernel: &'k Kernel) -> Self {
         let mut flat = Flat {
             body: &kernel.body,
@@ -171,7 +172,7 @@ impl<'k> Steps<'k> {
             silent,
             trusted,
             invalidates,
-            // A fence behind a relaxed read acquires as well.
+            // A fence after a relaxed read acquires as well.
             acquires: acquires || has_atomics && has_fences,
             used,
             uses_maps,
@@ -180,7 +181,7 @@ impl<'k> Steps<'k> {
         }
     }
 
-    /// Whether any mbarrier may be invalidated.
+    /// Whether the kernel may invalidate an mbarrier.
     pub(super) fn invalidates(&self) -> bool {
         self.invalidates
     }
@@ -190,17 +191,18 @@ impl<'k> Steps<'k> {
         !self.outer.is_empty()
     }
 
-    /// Whether a loop has another inside whose number of turns is not constant.
+    /// Whether a loop contains a loop whose number of iterations is not constant.
     pub(super) fn is_outer(&self, of: StmtId) -> bool {
         self.outer.contains(&of)
     }
 
-    /// Whether nothing synchronises in a loop: it searches, adds up, or copies element by element.
+    /// Whether nothing synchronises in a loop. Such a loop searches, accumulates, or copies element
+    /// by element.
     pub(super) fn is_silent(&self, of: StmtId) -> bool {
         self.silent.contains(&of)
     }
 
-    /// Where a variable's value is, if it matters.
+    /// Returns the index of a variable in `variables`, if the variable matters.
     pub(super) fn place(&self, LocalId(local): LocalId) -> Option<usize> {
         *self.places.get(local as usize)?
     }
@@ -210,33 +212,33 @@ impl<'k> Steps<'k> {
         self.trusted.contains(&stmt)
     }
 
-    /// Whether it trusts any.
+    /// Whether the source trusts any statement.
     pub(super) fn trusts_any(&self) -> bool {
         !self.trusted.is_empty()
     }
 
-    /// The step at a place.
+    /// Returns the step at an index.
     pub(super) fn step(&self, at: usize) -> &Step<'k> {
         &self.steps[at]
     }
 
-    /// The statement that ends threads by the jump at a place, before the end of the kernel.
+    /// Returns the `return` statement that the jump at an index belongs to.
     pub(super) fn returns(&self, at: usize) -> Option<StmtId> {
         self.returns.get(&at).copied()
     }
 
-    /// Whether a poll is nothing but a wait.
+    /// Whether a poll is followed as a wait.
     pub(super) fn is_wait(&self, poll: StmtId) -> bool {
         self.polls.contains(&poll)
     }
 
-    /// All steps.
+    /// Returns all steps.
     pub(super) fn steps(&self) -> impl Iterator<Item = &Step<'k>> {
         self.steps.iter()
     }
 }
 
-/// The loops with others inside whose number of turns is not constant.
+/// Returns the loops that contain a loop whose number of iterations is not constant.
 fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
     let is_constant = |inner: &For| {
         [&inner.start, &inner.end, &inner.step].iter().all(|bound| matches!(bound.kind, ExprKind::Const(_)))
@@ -253,7 +255,7 @@ fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
     around.filter(|(inner, _)| !constant.contains(inner)).flat_map(|(_, outer)| outer).copied().collect()
 }
 
-/// The loops in which nothing synchronises.
+/// Returns the loops in which nothing synchronises.
 fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
     let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(&stmt.kind));
     let loud: QuickSet<StmtId> =
@@ -262,7 +264,7 @@ fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
     all.filter(|of| !loud.contains(of)).collect()
 }
 
-/// Whether a statement does no more than compute and access memory, for a thread or a warp.
+/// Whether a statement only computes or accesses memory, for a thread or a warp.
 fn is_silent(stmt: &StmtKind) -> bool {
     matches!(
         stmt,
@@ -281,7 +283,8 @@ fn is_silent(stmt: &StmtKind) -> bool {
     )
 }
 
-/// Where control goes that leaves a loop or block.
+/// The target of a jump: after a loop or block, the next iteration of a loop, or the end of the
+/// thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Exit {
     Behind(Label),
@@ -296,7 +299,7 @@ struct Flat<'k> {
     loops: Vec<StmtId>,
     polls: QuickSet<StmtId>,
     counters: usize,
-    /// Jumps whose target is not known yet.
+    /// Jumps whose targets are not known yet.
     open: Vec<(usize, Exit)>,
     places: QuickMap<Exit, usize>,
     returns: QuickMap<usize, StmtId>,
@@ -316,7 +319,7 @@ impl<'k> Flat<'k> {
         }
     }
 
-    /// A jump to where an exit leads.
+    /// Emits a jump to an exit.
     fn leave(&mut self, exit: Exit) {
         let step = self.push(Op::Jump(0));
         self.open.push((step, exit));
@@ -326,7 +329,7 @@ impl<'k> Flat<'k> {
         self.places.insert(exit, self.steps.len());
     }
 
-    /// A step that goes somewhere else gets to know where: here.
+    /// Sets the jump target of a step to the next step that is emitted.
     fn set_otherwise(&mut self, step: usize) {
         let here = self.steps.len();
         if let Some(step) = self.steps.get_mut(step) {
@@ -399,7 +402,7 @@ impl<'k> Flat<'k> {
         }
     }
 
-    /// A loop without a counter.
+    /// Emits a loop without a counter.
     fn repeat(&mut self, stmt: &'k Stmt, label: Label, body: impl FnOnce(&mut Self)) {
         self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
         self.loops.push(stmt.id);
@@ -431,12 +434,12 @@ impl<'k> Flat<'k> {
     }
 }
 
-/// Whether a block ends by leaving the loop.
+/// Whether a block ends by leaving a loop, or by ending the thread.
 fn leaves(block: &Block) -> bool {
     block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Behind(_) | Flow::End))
 }
 
-/// Whether a block ends by going on with the next turn.
+/// Whether a block ends by continuing with the next iteration.
 fn goes_on(block: &Block) -> bool {
     block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Next(_)))
 }

@@ -1,25 +1,25 @@
-//! Loops that only wait: they ask whether a phase is complete until it is.
+//! Loops that only wait: they poll an mbarrier until a phase is complete.
 
 use crate::check::protocol::slice::Slice;
 use crate::ir::{BarrierOp, Block, Expr, ExprKind, Label, LocalId, Stmt, StmtId, StmtKind, UnaryOp, visit};
 use crate::quick::QuickSet;
 
-/// The poll that a loop of a kernel repeats until it succeeds, if the loop does nothing else that
-/// anybody notices. Such a poll is followed as a wait.
+/// Returns the poll that a loop repeats until it succeeds, if the loop has no other observable
+/// effect. Such a poll is followed as a wait.
 pub(super) fn only_poll(repeated: &Stmt, kernel: &Block, slice: &Slice) -> Option<StmtId> {
     let polling = Polling::of(repeated, slice)?;
     let is_wait = polling.ends_by_answer(repeated) && !polling.is_counted(repeated, kernel, slice);
     is_wait.then_some(polling.poll.id)
 }
 
-/// A loop with one poll, in which nothing else happens that others notice.
+/// A loop with one poll, and no other observable effect.
 struct Polling<'k> {
     poll: &'k Stmt,
-    /// The variable with the poll's answer.
+    /// The variable that receives the result of the poll.
     answer: LocalId,
     /// All statements in the loop.
     inside: Vec<&'k Stmt>,
-    /// The variables that the loop gives values, and the values.
+    /// The variables that the loop assigns, and the values.
     assigned: Vec<(LocalId, &'k Expr)>,
 }
 
@@ -47,7 +47,8 @@ impl<'k> Polling<'k> {
         self.assigned.iter().any(|(to, _)| *to == local)
     }
 
-    /// Whether a variable has the answer: the poll's own, or one that is given nothing else here.
+    /// Whether a variable holds the result of the poll: the poll's own variable, or one to which
+    /// the loop assigns nothing else.
     fn has_answer(&self, local: LocalId) -> bool {
         let is_given_it = |(to, value): &(LocalId, &Expr)| {
             *to != local || matches!(value.kind, ExprKind::Local(of) if of == self.answer)
@@ -58,7 +59,7 @@ impl<'k> Polling<'k> {
         self.assigns(local) && self.assigned.iter().all(is_given_it)
     }
 
-    /// Whether the loop ends where the poll has succeeded, and nowhere else.
+    /// Whether the loop ends when the poll has succeeded, and nowhere else.
     fn ends_by_answer(&self, repeated: &Stmt) -> bool {
         let succeeded = |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if self.has_answer(local));
         let is_break = |stmt: &&&Stmt| matches!(stmt.kind, StmtKind::Break(_));
@@ -75,8 +76,8 @@ impl<'k> Polling<'k> {
         })
     }
 
-    /// Whether what is asked, or anything that follows, depends on how often it was asked, which
-    /// nobody knows.
+    /// Whether the operands of the poll, or statements outside the loop, depend on how often it was
+    /// polled. That number is unknown.
     fn is_counted(&self, repeated: &Stmt, kernel: &Block, slice: &Slice) -> bool {
         let own: QuickSet<StmtId> = self.inside.iter().map(|stmt| stmt.id).chain([repeated.id]).collect();
         let mut is_counted = reads(&self.poll.kind, |local| self.assigns(local));
@@ -98,7 +99,7 @@ fn reads(kind: &StmtKind, is_one: impl Fn(LocalId) -> bool) -> bool {
     any
 }
 
-/// The variable that a poll puts its answer into.
+/// Returns the variable that receives the result of a poll.
 fn answer(kind: &StmtKind) -> Option<LocalId> {
     let StmtKind::Barrier { op, .. } = kind else { return None };
     if let BarrierOp::TestWait { dest, .. }
@@ -110,12 +111,12 @@ fn answer(kind: &StmtKind) -> Option<LocalId> {
     None
 }
 
-/// The label of a loop without a counter.
+/// Returns the label of a loop without a counter.
 fn label(kind: &StmtKind) -> Option<Label> {
     if let StmtKind::Loop { label, .. } | StmtKind::While { label, .. } = kind { Some(*label) } else { None }
 }
 
-/// Whether nobody notices a statement of the loop with this label.
+/// Whether a statement of the loop with this label has no observable effect.
 fn is_unnoticed(kind: &StmtKind, own: Label) -> bool {
     matches!(kind, StmtKind::Continue(label) if *label == own)
         || matches!(

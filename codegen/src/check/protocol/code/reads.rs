@@ -1,5 +1,6 @@
-//! Whether the value of a read of global memory is certainly needed before its thread synchronises:
-//! only then is the read complete when others learn that the thread has come further. Otherwise
+//! Reads of global memory whose values are certainly needed before their thread synchronises.
+//!
+//! Only such a read is complete when other threads learn that its thread has got further. Otherwise
 //! ptxas may delay the use of the value.
 
 use crate::check::protocol::slice::Slice;
@@ -9,18 +10,18 @@ use crate::ir::{
 };
 use crate::quick::{QuickMap, QuickSet};
 
-/// Whether the value of a read is needed in time.
+/// Whether the value of a read is needed before the thread synchronises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::check::protocol) enum Used {
-    /// Nothing asks for it but a write of global memory behind.
+    /// Nothing needs it, except perhaps a later write to global memory.
     #[default]
     Never,
-    /// It reaches shared memory, or a condition, and it is not known when.
+    /// The value reaches shared memory or a condition, at an unknown time.
     Maybe,
     Surely,
 }
 
-/// The reads of memory that copies access, too.
+/// Classifies the reads of memory that copies also access.
 pub(super) fn used(kernel: &Kernel, slice: &Slice) -> QuickMap<StmtId, Used> {
     let mut any = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| any |= read(stmt, slice).is_some());
@@ -32,13 +33,13 @@ pub(super) fn used(kernel: &Kernel, slice: &Slice) -> QuickMap<StmtId, Used> {
     walk.found
 }
 
-/// The variable that a statement reads from memory that copies access, too.
+/// Returns the variable into which a statement reads memory that copies also access.
 fn read(stmt: &Stmt, slice: &Slice) -> Option<LocalId> {
     let StmtKind::GlobalGet { dest, global, .. } = &stmt.kind else { return None };
     slice.is_shared_with_copies(*global).then_some(*dest)
 }
 
-/// How often variables are given a value.
+/// Returns the number of assignments to each variable.
 fn times(kernel: &Kernel) -> QuickMap<LocalId, usize> {
     let mut times: QuickMap<LocalId, usize> = QuickMap::default();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -57,12 +58,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The reads of a block, behind which are the `later` statements.
+    /// Classifies the reads of a block that the statements in `later` follow.
     fn block(&mut self, block: &Block, later: &[&Stmt]) {
         for (at, stmt) in block.stmts.iter().enumerate() {
             let is_if = matches!(stmt.kind, StmtKind::If { .. });
             if !is_if && read(stmt, self.slice).is_none() {
-                // Another turn of a loop comes before what is behind it.
+                // The next iteration of a loop comes before the statements after the loop.
                 visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &[]));
                 continue;
             }
@@ -81,9 +82,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether these statements need the value of a variable before others can know that the thread
-    /// has come to them: they write it, or what depends on it, to memory that they do not write
-    /// again.
+    /// Whether these statements need the value of a variable before other threads can know that the
+    /// thread has reached them. They do if they store it, or a value that depends on it, to memory
+    /// that they do not overwrite, or if a warp operation takes it.
     fn is_needed(&self, from: LocalId, behind: &[&Stmt]) -> bool {
         let is_given_once = |local: &LocalId| self.times.get(local) == Some(&1);
         let mut of: QuickSet<LocalId> = QuickSet::default();
@@ -95,7 +96,7 @@ impl Walk<'_> {
                     of.insert(*local);
                 }
             } else if let Some((memory, values)) = stored(stmt) {
-                // A store that is overwritten may be left out.
+                // A store that is overwritten may be eliminated.
                 if !written.insert(memory) {
                     return false;
                 }
@@ -118,11 +119,11 @@ impl Walk<'_> {
 enum Written {
     Shared(SharedId),
     Global(ParamId),
-    /// Some of several things.
+    /// One of several objects.
     Other,
 }
 
-/// The memory that a statement writes, and the values that it needs for that.
+/// Returns the memory that a statement writes, and the values that the store needs.
 fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
     let of = |thing: &Expr| {
         if let ExprKind::Shared(id) = thing.kind { Written::Shared(id) } else { Written::Other }
@@ -138,7 +139,8 @@ fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
     }
 }
 
-/// Whether a variable, or what is computed from it, reaches shared memory or a condition anywhere.
+/// Whether a variable, or a value computed from it, reaches shared memory or a condition anywhere.
+/// Every use counts except assignments and stores to global memory.
 fn may_be_needed(kernel: &Kernel, from: LocalId) -> bool {
     let mut of: QuickSet<LocalId> = QuickSet::default();
     of.insert(from);
@@ -185,7 +187,7 @@ fn depends(expr: &Expr, on: &QuickSet<LocalId>) -> bool {
     let ExprKind::Binary(op, a, b) = &expr.kind else { return false };
     let is_odd = |expr: &Expr| expr.as_int().is_some_and(|number| number % 2 != 0);
     match op {
-        // Of both sides one side may take away what the other has.
+        // If both operands depend on the variables, one may cancel the other.
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor => {
             [(a, b), (b, a)].iter().any(|(one, other)| depends(one, on) && is_free(other))
         }
@@ -205,7 +207,7 @@ fn depends(expr: &Expr, on: &QuickSet<LocalId>) -> bool {
     }
 }
 
-/// Whether an expression reads no variable: it may hold what depends on the others.
+/// Whether an expression reads no variables. A variable may itself depend on the others.
 fn is_free(expr: &Expr) -> bool {
     let mut any = false;
     visit::each_local(expr, &mut |_| any = true);

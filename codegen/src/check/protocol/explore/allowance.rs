@@ -1,8 +1,9 @@
-//! The checker's budget: steps, the work that they are, and the memory that states take.
+//! The checker's budget: steps, the work in them, and the memory of states.
 //!
-//! All three are counted and none is measured, so that a kernel is judged alike on every machine.
-//! Steps alone would not do: with a thousand groups of threads in each of 16 blocks, every clock
-//! has as many components as there are groups and barriers, and a step copies some of them.
+//! All three are counted and none is measured, so that a kernel gets the same verdict on every
+//! machine. Steps alone do not suffice: with a thousand groups of threads in each of 16 blocks,
+//! every clock has as many components as there are groups and barriers, and a step copies some of
+//! them.
 
 use super::input::Input;
 use crate::check::protocol::proof;
@@ -10,58 +11,58 @@ use crate::check::protocol::run::{Run, Step, Stop};
 use crate::check::protocol::state::{Agent, Counter};
 use crate::check::protocol::value::Value;
 
-/// How much may still be looked at.
+/// The budget that is left.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::check::protocol) struct Allowance {
     /// Steps of groups of threads.
     steps: u64,
-    /// Components of clocks, threads and operations on terms that the steps have to do with.
+    /// Components of clocks, threads and operations on terms that the steps involve.
     work: u64,
 }
 
-/// The work that goes with a step. The kernels of this repository need a tenth of it.
+/// The work that is allowed for each step. The kernels of this repository need a tenth of it.
 const WORK_OF_A_STEP: u64 = 1024;
 /// The work that is always allowed: a few steps of the largest clusters.
 const LEAST_WORK: u64 = 1 << 24;
-/// How much work is done until the memory of a state is counted again. Each unit of it may have
-/// left a few numbers behind.
+/// The work after which the memory of a state is counted again. Each unit of it may have left a few
+/// numbers behind.
 pub(in crate::check::protocol) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
-/// Bytes held for each further unit of work between two counts, since counting large states takes
-/// long.
+/// The bytes held for each further unit of work between two counts, since counting large states
+/// takes long.
 const BYTES_BETWEEN_COUNTS: u64 = 64;
-/// How many bytes of a state are counted, compared or copied in the time of a unit of work.
+/// The bytes of a state that are counted, compared or copied for a unit of work.
 pub(in crate::check::protocol) const BYTES_OF_WORK: u64 = 16;
 /// The most memory that is held at a time, in bytes.
 pub(in crate::check::protocol) const MOST_BYTES: u64 = 256 << 20;
 
 impl Allowance {
-    /// So many steps, and the work that goes with them.
+    /// Returns an allowance of this many steps, and the work that goes with them.
     pub(in crate::check::protocol) fn of(steps: u64) -> Self {
         Self { steps, work: steps.saturating_mul(WORK_OF_A_STEP).max(LEAST_WORK) }
     }
 
-    /// Steps that are left.
+    /// Returns the steps that are left.
     pub(in crate::check::protocol) fn steps(self) -> u64 {
         self.steps
     }
 
-    /// Work that is left.
+    /// Returns the work that is left.
     pub(in crate::check::protocol) fn work(self) -> u64 {
         self.work
     }
 
-    /// Takes so many steps.
+    /// Takes `count` steps.
     pub(in crate::check::protocol) fn take_steps(&mut self, count: u64) -> Step {
         self.steps = self.steps.checked_sub(count).ok_or(Stop::Budget)?;
         Ok(())
     }
 
-    /// Takes as many steps as are left, if these are fewer.
+    /// Takes `count` steps, or all that are left if these are fewer.
     pub(in crate::check::protocol) fn take_up_to(&mut self, count: u64) {
         self.steps = self.steps.saturating_sub(count);
     }
 
-    /// Does so much work.
+    /// Takes `count` units of work.
     pub(in crate::check::protocol) fn take_work(&mut self, count: u64) -> Step {
         match self.work.checked_sub(count) {
             Some(left) => self.work = left,
@@ -75,7 +76,7 @@ impl Allowance {
 }
 
 impl Run<'_, '_> {
-    /// The memory that a run takes at its start, in bytes.
+    /// Returns the memory that an execution takes at its start, in bytes.
     pub(in crate::check::protocol) fn bytes_at_start(input: &Input<'_>) -> u64 {
         let of_agent = size_of::<Agent>()
             + input.code.variables.len() * size_of::<Value>()
@@ -84,8 +85,8 @@ impl Run<'_, '_> {
         groups as u64 * of_agent as u64
     }
 
-    /// Charges a step: a unit for each group, barrier and thread that it may involve, and for each
-    /// operation on its operands.
+    /// Charges the work of a step: a unit for each group, barrier and thread that it may involve,
+    /// and for each operation on its operands.
     pub(in crate::check::protocol) fn charge_work(&mut self) -> Step {
         let threads = self.me().threads.len() as u64;
         let operations = self.terms.take_operations();

@@ -1,8 +1,8 @@
-//! Which lanes `elect_one` picks.
+//! The lanes that `elect_one` picks.
 //!
-//! PTX ISA, "elect.sync": the lane is the same for the same mask, and nothing else is said of it. So
-//! it is a symbol of each warp. Threads that the kernel does not tell apart by their numbers are
-//! alike: of each kind of them one is elected, in a world of its own.
+//! PTX ISA, "elect.sync", says that the lane is the same for the same mask, and nothing else. So
+//! the lane is a symbol of each warp. Threads that the kernel does not distinguish by thread index
+//! are alike. One of each kind is elected, in an execution of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,38 +11,39 @@ use super::input::Input;
 use crate::check::protocol::groups;
 use crate::limits::WARP_THREADS;
 
-/// The lanes that are elected, by warp; the usual ones where none is given.
+/// The elected lanes, by warp. A warp without an entry elects its usual lane.
 pub(in crate::check::protocol) type Elected = BTreeMap<u32, u32>;
 
-/// The most elections that are followed, as far as the budget allows.
+/// The most elections that are followed, if the budget allows.
 const MOST: usize = 1 << 8;
 
-/// A kernel's elections.
+/// The elections of a kernel.
 #[derive(Debug, Default)]
 pub(in crate::check::protocol) struct Elections {
     /// The warps that elect a thread.
     warps: BTreeSet<u32>,
-    /// The threads of a block that are alike.
+    /// Classes of threads of a block that are alike.
     alike: Vec<Rc<[u32]>>,
 }
 
 impl Elections {
-    /// Of a block of so many threads, which are all alike.
+    /// Returns the elections of a block of `threads` threads, which are all alike at first.
     pub(in crate::check::protocol) fn of(threads: u32) -> Self {
         let all: Vec<u32> = (0..threads).collect();
         Self { warps: BTreeSet::new(), alike: vec![Rc::from(all)] }
     }
 
-    /// These warps elect a thread, and the kernel tells these threads apart.
+    /// Records that these warps elect a thread, and that the kernel distinguishes these classes.
     pub(in crate::check::protocol) fn note(&mut self, warps: &BTreeSet<u32>, apart: &[Vec<Vec<u32>>]) {
         self.warps.extend(warps);
         apart.iter().for_each(|classes| _ = groups::refine(&mut self.alike, classes));
     }
 
-    /// Every kind of election, the usual one first; none if there are too many.
+    /// Returns every kind of election, the usual one first, or `None` if there are too many.
     pub(in crate::check::protocol) fn all(&self, input: &Input<'_>) -> Option<Vec<Elected>> {
         let mut all = vec![Elected::new()];
-        // What the kernel does with the usual lane for its number shows where another is elected.
+        // If the kernel treats the usual lane by its number, that shows when another lane is
+        // elected.
         let mut beside = Elected::new();
         for &warp in &self.warps {
             let usual = warp * WARP_THREADS + input.usual(warp);

@@ -1,8 +1,9 @@
-//! Blocks that meet the grid more often than others do, or at another counter.
+//! Blocks that execute `sync_grid` more often than others, or with another counter.
 //!
-//! An execution is that of one cluster. Two of them may be of the same launch if they decide alike
-//! but for conditions on their place in the grid. If one of them meets the grid where the other does
-//! not, it waits forever: all blocks count in at each meeting, at one counter.
+//! An execution is that of one cluster. Two executions may belong to one launch if they decide
+//! alike, except for conditions on the index of the cluster in the grid. If one of them reaches a
+//! `sync_grid` that the other does not, it waits forever: all blocks arrive at each `sync_grid`, at
+//! one counter.
 
 use super::input::Input;
 use super::results::Ended;
@@ -15,14 +16,15 @@ use crate::check::protocol::value::along;
 use crate::diag::Diagnostic;
 use crate::ir::{Axis, Scalar, Special};
 
-/// The largest grid that is looked at, in clusters along an axis.
+/// The largest grid that is tried, in clusters along an axis.
 const MOST_CLUSTERS: i128 = 4;
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 /// How many executions are compared with each other.
 const MOST_COMPARED: usize = 64;
 
-/// A launch in which a block waits for the grid forever, as two of these executions do together.
+/// Returns a violation if a block waits for the grid forever in a launch that has two of these
+/// executions.
 pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Option<Box<Diagnostic>> {
     let all = &all[..all.len().min(MOST_COMPARED)];
     let meet = all.iter().filter(|ended| !ended.grid_met.is_empty());
@@ -31,7 +33,7 @@ pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Opt
     pairs.find_map(|(one, other, site)| {
         let numbers = together(input, terms, one, other)?;
         let at = Party { site, does: Act::WaitForGrid };
-        // Where both return, that is not why one of them is missing.
+        // A `return` that both executions take is not why one of them is missing.
         let is_apart = |site: &&Site| one.returned.iter().all(|own| own.stmt != site.stmt);
         let returns = other.returned.iter().find(is_apart);
         let others = returns.map(|&site| Party { site, does: Act::BlockReturns });
@@ -41,7 +43,7 @@ pub(super) fn parted(input: &Input<'_>, terms: &mut Terms, all: &[Ended]) -> Opt
     })
 }
 
-/// Where an execution first meets the grid and another does not.
+/// Returns the first `sync_grid` that an execution reaches and another does not.
 fn alone(one: &Ended, other: &Ended) -> Option<Site> {
     let counter = |ended: &Ended, round: usize| ended.grid_met.get(round).map(|(counter, _)| *counter);
     let (_, (_, site)) =
@@ -49,13 +51,13 @@ fn alone(one: &Ended, other: &Ended) -> Option<Site> {
     Some(*site)
 }
 
-/// The numbers of a launch in which one cluster takes the decisions of `one`, and another those of
-/// `other`, if it is their places alone that tell them apart.
+/// Returns the numbers of a launch in which one cluster takes the decisions of `one`, and another
+/// those of `other`, if only their indices in the grid distinguish them.
 fn together(input: &Input<'_>, terms: &mut Terms, one: &Ended, other: &Ended) -> Option<Numbers> {
     let decided = || one.decided.keys().chain(other.decided.keys());
     let differs = |term| other.decided.get(term).is_some_and(|value| one.decided[term] != *value);
-    // What data or parameters decide, other than in both, may be otherwise in every launch that there
-    // is.
+    // Conditions on data or parameters that the two do not share may exclude each other in every
+    // launch.
     let is_alike = |term: &Term| one.decided.get(term) == other.decided.get(term);
     let is_excused = |term: &Term| {
         !is_alike(term) && launch::is_chosen(terms, *term) && !launch::is_of_place(terms, *term)

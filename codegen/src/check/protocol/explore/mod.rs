@@ -1,4 +1,4 @@
-//! All worlds of a kernel: each free decision is taken both ways.
+//! Exploration of all executions of a kernel: each free decision is taken both ways.
 
 pub(super) mod allowance;
 pub(super) mod elections;
@@ -27,71 +27,72 @@ use crate::check::{CheckedKernel, global, plain_polls, registers};
 use crate::diag::{Diagnostic, Suspect};
 use crate::ir::{Cluster, Kernel, StmtKind};
 
-/// How much is looked at, in steps of groups of threads: a number and no time, so that a kernel is
-/// judged alike wherever it is compiled.
+/// How much is explored, in steps of groups of threads. It is a count and not a time, so that a
+/// kernel gets the same verdict wherever it is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget(pub u64);
 
 impl Budget {
-    /// What a macro looks at.
+    /// The budget of a macro.
     pub const MACRO: Self = Self(10_000);
-    /// What a report looks at.
+    /// The budget of a report.
     pub const REPORT: Self = Self(1_000_000);
 
-    /// What of it a proof may take, beside what is looked at for mistakes. A macro reports mistakes
-    /// alone: there a proof is of use where it is short, since then nothing else is looked at.
+    /// Returns the budget of a proof, in addition to that of the search for mistakes. A macro
+    /// reports only mistakes. There a proof is useful if it is short, since nothing else is
+    /// explored then.
     fn to_prove(self) -> u64 {
         if self.0 > Self::MACRO.0 { self.0 } else { self.0 / 4 }
     }
 }
 
-/// What is said of a kernel's protocol.
+/// The verdict on a kernel's protocol.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Right, whatever the launch and the data.
+    /// Right in every launch, with any data.
     Proved,
-    /// Right in everything that was looked at: loops of up to so many turns.
+    /// Right in everything that was explored: loops of up to this many iterations.
     CheckedUpTo(u32),
-    /// Nothing wrong was found, and some things were not looked at.
+    /// No violation was found, and some things were not followed, for these reasons.
     NotDecided(Vec<Doubt>),
     /// Wrong.
     Broken(Box<Diagnostic>),
 }
 
-/// A verdict, and what it took.
+/// A verdict, and its cost.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// Steps of groups of threads.
     pub steps: u64,
-    /// Worlds that were looked at.
+    /// Executions that were explored, and states that proofs have compared.
     pub worlds: u32,
-    /// Of what is not decided, what goes wrong in some launches or with some data.
+    /// The violations behind reasons undecided, which occur in some launches or with some data.
     pub suspects: Vec<Suspect>,
 }
 
-/// What is reported of a kernel.
+/// A report on a kernel.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Its protocol.
+    /// The judgement of its protocol.
     pub judgement: Judgement,
     /// Its accesses to shared memory, in the order of the source.
     pub accesses: Vec<SharedAccess>,
-    /// The parameters in whose global memory threads and blocks are taken to write elements of their
-    /// own: whether two of them write the same is not judged.
+    /// The parameters in whose global memory threads and blocks are assumed to write elements of
+    /// their own. Whether two of them write the same element is not judged.
     pub apart: Vec<String>,
 }
 
-/// Clusters that are looked at where the launch says how large they are.
+/// The clusters that are explored if the launch determines the cluster.
 const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
 /// The most blocks of a cluster that are followed.
 const MOST_BLOCKS: u32 = 16;
-/// How many conditions are tried with numbers of a launch in the time of a step.
+/// How many conditions are tried with numbers of a launch for the cost of a step.
 const TRIALS_OF_A_STEP: u64 = 4;
-/// Turns of loops with others inside that are looked at first.
+/// The iterations of loops with other loops inside that are explored first.
 const FEW_TURNS: u32 = 2;
-/// The fewest turns of a loop that are looked at.
+/// The fewest iterations of a loop that are explored.
 const FEWEST_TURNS: u32 = 4;
 
 /// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
@@ -110,7 +111,7 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
     Exploration::new(budget).judge(kernel, budget)
 }
 
-/// The clusters that a kernel is looked at in.
+/// Returns the extents of the clusters that a kernel is explored in.
 fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
     match kernel.launch.cluster {
         Cluster::None => vec![[1, 1, 1]],
@@ -119,7 +120,7 @@ fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
     }
 }
 
-/// A kernel in clusters of these extents.
+/// Returns the input for a kernel in clusters of these extents.
 fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
     let code = Steps::of(kernel.kernel());
     let groups = groups::first(kernel.kernel(), &code);
@@ -127,30 +128,30 @@ fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
     Input { kernel, code, groups, cluster, most_turns, registers, elected: Elected::new() }
 }
 
-/// What was looked at so far.
+/// The progress of an exploration.
 struct Exploration {
     left: Allowance,
-    /// How much is left to prove it.
+    /// The budget that is left for proofs.
     to_prove: Allowance,
     worlds: u32,
     doubts: Vec<Doubt>,
-    /// What these are about, where something was found.
+    /// The violations behind these reasons, where one was found.
     suspects: Vec<Suspect>,
-    /// Whether a loop could have gone on.
+    /// Whether a loop could have continued.
     is_cut: bool,
-    /// Accesses to shared memory, where they are noted.
+    /// The bank-conflict log, if accesses are recorded.
     banks: Option<Banks>,
-    /// Which threads may be elected.
+    /// The threads that may be elected.
     elections: Elections,
 }
 
-/// What follows from a world's end.
+/// The next action after an execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// All of it again.
+    /// All executions are explored again.
     Again,
-    /// Nothing more is looked at.
+    /// Nothing more is explored.
     Enough,
 }
 
@@ -177,10 +178,10 @@ impl Exploration {
         Judgement { verdict, steps, worlds: self.worlds, suspects }
     }
 
-    /// Judges the accesses to global memory, some of which other blocks may write.
+    /// Judges the accesses to global memory that other blocks may write.
     fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
         let doubts = global::judge(kernel)?;
-        // That another block writes what is waited for is not followed.
+        // Loops that wait for a write by another block are not followed.
         let waits = plain_polls::waits(kernel);
         waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
@@ -195,7 +196,8 @@ impl Exploration {
         }
     }
 
-    /// Something that was found is no error, for this reason: the first of each place is kept.
+    /// Records a violation that is not an error, for this reason. Only the first at each location
+    /// is kept.
     fn suspect(&mut self, why: Why, diagnostic: Diagnostic) {
         let span = diagnostic.span;
         self.doubt(Doubt { why, span });
@@ -205,7 +207,7 @@ impl Exploration {
         }
     }
 
-    /// Clusters of these extents, with every kind of thread elected.
+    /// Explores clusters of these extents, with every kind of thread elected.
     fn clusters(&mut self, kernel: &CheckedKernel, cluster: [u32; 3]) -> Option<Box<Diagnostic>> {
         let (mut input, mut terms) = (input(kernel, cluster), Terms::default());
         self.elections = Elections::of(input.threads());
@@ -218,7 +220,7 @@ impl Exploration {
                 return Some(broken);
             }
             followed.push(std::mem::take(&mut input.elected));
-            // What is not decided has been looked at as far as it will be.
+            // An undecided kernel is not explored any further.
             if !self.doubts.is_empty() {
                 return None;
             }
@@ -236,7 +238,7 @@ impl Exploration {
         None
     }
 
-    /// A proof with these threads elected, or else all worlds.
+    /// Tries a proof with these threads elected, and explores all executions if that fails.
     fn election(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
         let is_small = input.cluster.iter().product::<u32>() <= MOST_BLOCKS;
         let is_right = !input.code.steps().any(synchronises) || is_small && self.proves(input, terms);
@@ -247,7 +249,8 @@ impl Exploration {
         self.follow(input, terms)
     }
 
-    /// Notes the accesses of a kernel that was not followed with numbers, which they need.
+    /// Records the accesses of a kernel whose addresses are not known yet, since only its symbols
+    /// were followed.
     fn note_accesses(&mut self, input: &mut Input<'_>, terms: &mut Terms) {
         let Some(banks) = self.banks.take() else { return };
         let mut all = Self { banks: Some(banks), ..Self::new(Budget(self.left.steps())) };
@@ -255,7 +258,7 @@ impl Exploration {
         self.banks = all.banks;
     }
 
-    /// All worlds.
+    /// Explores all executions.
     fn follow(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
         let span = input.kernel.kernel().span;
         if input.cluster.iter().product::<u32>() > MOST_BLOCKS {
@@ -276,8 +279,8 @@ impl Exploration {
         broken
     }
 
-    /// Whether all worlds are right, whatever the counts. The budget is one of its own, so that what
-    /// is looked at for mistakes does not depend on it.
+    /// Whether a proof shows all executions to be right, for any number of iterations. Its budget
+    /// is separate, so that the search for mistakes does not depend on it.
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
         let mut statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
         let mut finer = Some(Precision::of_ring(most_stages(input.kernel.kernel())));
@@ -298,11 +301,11 @@ impl Exploration {
         proved
     }
 
-    /// First worlds in which all loops take the same number of turns, then all.
+    /// Explores executions in which all loops take the same number of iterations, and then all.
     fn worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) {
         let around = most_stages(input.kernel.kernel()) + 2;
         let others = (2..=input.most_turns).filter(|turns| *turns != around).map(Turns::of_all);
-        // Loops within loops go around a ring in few turns of those around them.
+        // Inner loops go around a ring in few iterations of the outer ones.
         let inner = around.div_ceil(FEW_TURNS) + 1;
         let nested = Some(Turns { inner, outer: FEW_TURNS, silent: 1 }).filter(|_| input.code.has_outer());
         let [none, one, most] = [0, 1, around].map(Turns::of_all);
@@ -311,11 +314,11 @@ impl Exploration {
             if self.world(input, terms, results, (&[], turns)) == Next::Enough {
                 return;
             }
-            // What ended where nothing more can be said says nothing of a typical launch.
+            // An execution that stopped undecided shows nothing of a typical launch.
             let has_ended = results.turns < turns.inner.min(turns.outer) || results.taken.is_empty();
             let goes_around = turns == most || Some(turns) == nested;
             results.is_typical |= (goes_around || has_ended) && !results.is_unknown;
-            // No loop has an end that is free, or none goes on for so long.
+            // Either no loop has a free end, or none continues for so long.
             if has_ended {
                 break;
             }
@@ -326,7 +329,8 @@ impl Exploration {
         while self.other_worlds(input, terms, results) == Next::Again {}
     }
 
-    /// All worlds; again if groups were told apart, since decisions may come in another order then.
+    /// Explores all executions. Has to start again if groups were split, since decisions may then
+    /// come in another order.
     fn other_worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
         let groups = input.groups.len();
         let mut open = VecDeque::from([Path::default()]);
@@ -344,8 +348,8 @@ impl Exploration {
         Next::GoOn
     }
 
-    /// A world, for which groups are told apart as far as it needs. What was said of worlds before it
-    /// holds of smaller groups too.
+    /// Explores an execution, and splits groups as far as that needs. Results of earlier executions
+    /// also hold for smaller groups.
     fn world(
         &mut self,
         input: &mut Input<'_>,
@@ -367,7 +371,7 @@ impl Exploration {
         }
     }
 
-    /// A world; these threads may have to be told apart first.
+    /// Explores an execution. Returns the threads that have to be split first as an error.
     fn attempt(
         &mut self,
         input: &Input<'_>,
@@ -425,7 +429,7 @@ impl Exploration {
         Ok(Next::GoOn)
     }
 
-    /// Something is wrong in a world: an error if there is such a launch.
+    /// Judges a violation in an execution. It is an error if some launch leads to it.
     fn found(
         &mut self,
         (input, terms): (&Input<'_>, &mut Terms),
@@ -440,7 +444,7 @@ impl Exploration {
             self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
             return None;
         }
-        // What is not followed may order the two.
+        // An order that is not followed may hold between the two.
         if input.code.acquires && found.rule.is_of_order() {
             self.doubt(Doubt { why: Why::Atomics, span });
             return None;
@@ -460,7 +464,7 @@ impl Exploration {
     }
 }
 
-/// Whether others could notice a step, or it could go wrong with them.
+/// Whether other threads may observe a step, or cause a violation in it.
 fn synchronises(step: &super::code::Step<'_>) -> bool {
     let Op::Do(stmt) = &step.op else { return false };
     !matches!(
@@ -469,7 +473,7 @@ fn synchronises(step: &super::code::Step<'_>) -> bool {
     )
 }
 
-/// How many turns of a loop are looked at: twice around the largest ring, and two more.
+/// Returns how many iterations of a loop are explored: twice around the largest ring, and two more.
 fn most_turns(kernel: &Kernel) -> u32 {
     FEWEST_TURNS.max(2 * most_stages(kernel) + 2)
 }

@@ -1,4 +1,4 @@
-//! What follows from the executions of a kernel that were followed.
+//! Conclusions from the executions of a kernel that were followed.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -13,23 +13,24 @@ use crate::quick::QuickMap;
 
 /// How many decisions are compared to see which launches fail and which do not: a second's work.
 const MOST_COMPARED: usize = 1 << 24;
-/// The memory that a diagnostic takes, in bytes: its text and what it was made of.
+/// The memory that a diagnostic takes, in bytes: its text and the parts of it.
 const OF_A_DIAGNOSTIC: usize = 4096;
 
-/// How an execution ended, and what it had decided.
+/// The end of an execution, and its decisions.
 pub(in crate::check::protocol) struct Ended {
     pub(in crate::check::protocol) turns: u32,
-    /// The fewest turns of a loop that has ended.
+    /// The fewest iterations of a loop that has ended.
     pub(in crate::check::protocol) fewest: Option<u32>,
     pub(in crate::check::protocol) decided: QuickMap<Term, bool>,
-    /// Where it met the grid, and at which counters.
+    /// The complete rounds of `sync_grid`: their counters and sites.
     pub(in crate::check::protocol) grid_met: Vec<(ParamId, Site)>,
-    /// Where threads returned before the end of the kernel.
+    /// The sites at which threads returned before the end of the kernel.
     pub(in crate::check::protocol) returned: Vec<Site>,
 }
 
 impl Ended {
-    /// Whether all its loops took more turns than these: no launch is meant to be left out by that.
+    /// Whether all loops took more than `most` iterations. No kernel means to exclude such a
+    /// launch.
     pub(in crate::check::protocol) fn is_typical(&self, most: u32) -> bool {
         self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
     }
@@ -46,7 +47,7 @@ impl Ended {
 #[derive(Clone, Debug, Default)]
 pub(in crate::check::protocol) struct Path {
     taken: Rc<[bool]>,
-    /// The decision that is another one; none at the first execution.
+    /// The index of the decision that differs. `None` at the first execution.
     other: Option<usize>,
 }
 
@@ -62,69 +63,69 @@ impl Path {
 pub(in crate::check::protocol) struct Results {
     passed: Vec<Ended>,
     failed: Vec<(Ended, Box<Diagnostic>)>,
-    /// Free decisions of the execution that was followed last, and its turns.
+    /// The free decisions of the last execution, and the iterations that it took.
     pub(in crate::check::protocol) taken: Vec<bool>,
     pub(in crate::check::protocol) turns: u32,
-    /// Whether the last execution ended before its end.
+    /// Whether the last execution stopped undecided.
     pub(in crate::check::protocol) is_unknown: bool,
-    /// Whether one with as many turns of its loops as go around every ring was followed.
+    /// Whether an execution was followed whose loops go around every ring.
     pub(in crate::check::protocol) is_typical: bool,
-    /// The memory that these take, in bytes, without the decisions that are still open.
+    /// The memory that these take, in bytes, without the open decisions.
     held: usize,
-    /// How many decisions are still open.
+    /// The number of decisions that are still open.
     pub(in crate::check::protocol) open: usize,
 }
 
-/// What is said of all executions.
+/// The conclusion from all executions.
 #[derive(Default)]
 pub(in crate::check::protocol) struct Outcome {
     pub(in crate::check::protocol) broken: Option<Box<Diagnostic>>,
-    /// What goes wrong for some launches, and not for others of the same kind.
+    /// Violations in some launches that do not occur in others of the same kind.
     pub(in crate::check::protocol) suspects: Vec<Diagnostic>,
 }
 
 impl Results {
-    /// Whether any world was followed to its end, and nothing was wrong there.
+    /// Whether any execution was followed to its end without a violation.
     pub(in crate::check::protocol) fn has_passed(&self) -> bool {
         !self.passed.is_empty()
     }
 
-    /// Those in which nothing was wrong.
+    /// Returns the executions without a violation.
     pub(in crate::check::protocol) fn passed(&self) -> &[Ended] {
         &self.passed
     }
 
-    /// An execution has ended, and nothing was wrong.
+    /// Records an execution that has ended without a violation.
     pub(in crate::check::protocol) fn pass(&mut self, ended: Ended) {
         self.held += ended.bytes();
         self.passed.push(ended);
     }
 
-    /// Something was wrong in an execution.
+    /// Records a violation in an execution.
     pub(in crate::check::protocol) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
         self.held += ended.bytes() + OF_A_DIAGNOSTIC;
         self.failed.push((ended, diagnostic));
     }
 
-    /// Whether all executions failed, and there were any.
+    /// Whether there were executions, and all failed.
     pub(in crate::check::protocol) fn all_failed(&self) -> bool {
         self.passed.is_empty() && !self.failed.is_empty()
     }
 
-    /// The memory that is held, in bytes.
+    /// Returns the memory that is held, in bytes.
     pub(in crate::check::protocol) fn bytes(&self) -> u64 {
         (self.held + self.open * size_of::<Path>()) as u64
     }
 
-    /// Those that differ from the last execution in a decision after the first `known`.
+    /// Returns the paths that differ from the last execution in a decision after the first `known`.
     pub(in crate::check::protocol) fn others(&mut self, known: usize) -> impl Iterator<Item = Path> + use<> {
         let taken: Rc<[bool]> = Rc::from(self.taken.as_slice());
         self.held += taken.len();
         (known..taken.len()).map(move |other| Path { taken: Rc::clone(&taken), other: Some(other) })
     }
 
-    /// What is certainly wrong: not only for launches that a kernel may well never get, such as
-    /// those with no turn of a loop.
+    /// Returns the violation that is certain. A violation only in launches that a kernel may never
+    /// get is not, such as those in which a loop has no iterations.
     pub(in crate::check::protocol) fn outcome(mut self, input: &Input<'_>, terms: &Terms) -> Outcome {
         let most = most_stages(input.kernel.kernel()) + 1;
         let excused = self.excused(terms);
@@ -137,13 +138,14 @@ impl Results {
             .collect();
         let is_certain = |index: usize| {
             let one = &self.failed[index];
-            // Without a turn of some loop: as with fewer turns of the loops around it.
+            // Some loop has no iterations. If such a violation is excused in another execution, it
+            // is excused here as well.
             let is_alike = one.0.fewest == Some(0) && places_excused.contains(&place(one));
             one.0.is_typical(most) || self.is_typical && !excused[index] && !is_alike
         };
         let certain: Vec<usize> = (0..self.failed.len()).filter(|&index| is_certain(index)).collect();
-        // What goes wrong with most turns goes wrong for what a kernel is made for: of the executions
-        // with that mistake the first has the smallest numbers.
+        // The violation with the most iterations concerns launches that the kernel is made for. Of
+        // its executions, the one with the fewest iterations has the smallest numbers.
         let turns = |index: &usize| self.failed[*index].0.turns;
         let typical =
             certain.iter().max_by_key(|index| turns(index)).map(|&index| place(&self.failed[index]));
@@ -158,12 +160,12 @@ impl Results {
         }
     }
 
-    /// Of each execution that failed whether a launch of the same kind does not. Where there is too
-    /// much to compare that is taken to be so, and nothing is reported.
+    /// Returns for each failed execution whether a launch of the same kind passes. If there is too
+    /// much to compare, that is assumed, and nothing is reported.
     fn excused(&self, terms: &Terms) -> Vec<bool> {
         let mut left = MOST_COMPARED;
         let mut excuses = |failed: &Ended, passed: &Ended| {
-            // Loops that it was in would have gone on.
+            // The loops around the violation would have continued.
             let turns = failed.turns + u32::from(failed.turns > 0 && failed.fewest.is_none());
             left = left.saturating_sub(1);
             passed.turns >= turns && differs(terms, failed, passed, &mut left) || left == 0
@@ -174,7 +176,7 @@ impl Results {
     }
 }
 
-/// Which mistake a diagnostic is about.
+/// Returns a key for the mistake that a diagnostic reports.
 fn place((_, diagnostic): &(Ended, Box<Diagnostic>)) -> impl Ord + use<> {
     (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
 }
@@ -194,7 +196,7 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended, left: &mut usize) -> bool 
     any
 }
 
-/// The stages of the largest ring.
+/// Returns the number of stages of the largest ring.
 pub(in crate::check::protocol) fn most_stages(kernel: &Kernel) -> u32 {
     let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
     kernel.shared.iter().map(of_var).max().unwrap_or(1)

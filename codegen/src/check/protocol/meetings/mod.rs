@@ -1,4 +1,5 @@
-//! Where threads meet: the block's barriers, warps, the cluster, and registers that are shared.
+//! Rendezvous of threads: in warps, blocks, the cluster and the grid, and for registers that
+//! warpgroups share.
 
 mod named;
 mod registers;
@@ -14,7 +15,7 @@ use super::run::{Flow, Run, Step};
 use super::state::{Agent, Came, Meeting, Meets, Together};
 use crate::ir::{ParamId, Stmt, StmtId, Sync};
 
-/// The warp of a group that is within one.
+/// Returns the warp of a group that lies within one warp.
 fn warp_of(agent: &Agent) -> u32 {
     agent.threads.first().map_or(0, |thread| thread / WARP_THREADS)
 }
@@ -90,7 +91,8 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// A group of threads has ended: the cluster does not wait for it.
+    /// Removes a group of threads that has ended from the cluster's barrier, which does not wait
+    /// for it.
     pub(in crate::check::protocol) fn leave_cluster(&mut self) {
         let threads = self.me().threads.len() as u32;
         if self.me().in_cluster == Some(self.cluster.round) {
@@ -104,7 +106,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// All threads of the grid meet, of which those of the cluster stand for all.
+    /// Executes `sync_grid`. The threads of the followed cluster represent those of the whole grid.
     pub(in crate::check::protocol) fn meet_grid(&mut self, stmt: StmtId, counter: ParamId) -> Step<Flow> {
         let site = self.site(stmt);
         if let Some(span) = self.input.code.slice.by_block(stmt) {
@@ -128,7 +130,7 @@ impl Run<'_, '_> {
                 (agent.inside, agent.meets) = (Some(self.grid.round), Meets::Grid);
                 let round = self.grid.round;
                 if self.grid.arrived >= all {
-                    // A proof goes through a loop any number of times.
+                    // A proof repeats loops any number of times.
                     if !self.choices.forks {
                         self.grid_met.push((counter, site));
                     }
@@ -153,18 +155,19 @@ fn warps_of(agent: &Agent) -> Vec<u32> {
     warps
 }
 
-/// The warps of a group, with numbers that those of other blocks do not have.
+/// Returns the warps of a group, with numbers that are unique among all blocks.
 fn numbered_warps(agent: &Agent) -> Vec<u32> {
     let of_block = agent.block as u32 * NAMED_APART;
     warps_of(agent).into_iter().map(|warp| of_block + warp).collect()
 }
 
-/// More than the warps of a block.
+/// A number greater than that of the warps of a block.
 const NAMED_APART: u32 = 1 << 8;
 
 impl Meeting {
-    /// Notes where warps come, and whether the instruction is one that all their threads must come
-    /// to; the other place to which some of them have come.
+    /// Records the site at which warps arrive, and whether all their threads must arrive at one
+    /// statement (`aligned`). Returns another site at which one of the warps has arrived, if that
+    /// is a mistake.
     fn at_another_place(&mut self, warps: &[u32], (site, aligned): (Site, bool)) -> Option<Site> {
         let mut elsewhere = None;
         for warp in warps {
@@ -182,12 +185,12 @@ impl Meeting {
         elsewhere
     }
 
-    /// How many threads the warps have that have come to a barrier of the block.
+    /// Returns the number of threads in the warps that have arrived at a barrier of the block.
     fn of_warps(&self) -> u32 {
         WARP_THREADS * self.warps.len() as u32
     }
 
-    /// All have come.
+    /// Completes the round.
     fn next_round(&mut self) {
         self.round += 1;
         (self.arrived, self.expected, self.first) = (0, None, None);

@@ -9,17 +9,18 @@ use crate::check::protocol::run::{Flow, Run, Step, Stop};
 use crate::check::protocol::state::{Held, Meets};
 use crate::ir::{Expr, Stmt, StmtId};
 
-/// Which meeting of the block's, and for how many threads: all that are left if none.
+/// A barrier of the block: its number and the threads that a round is for. `None` means all live
+/// threads.
 #[derive(Clone, Copy)]
 pub(super) struct Named {
     pub(super) id: u32,
     pub(super) threads: Option<u32>,
-    /// Whether a warp's threads come to one instruction.
+    /// Whether all threads of a warp must execute the same instruction.
     pub(super) aligned: bool,
 }
 
 impl Run<'_, '_> {
-    /// A named barrier, with the wait or without.
+    /// Executes a named barrier, with or without the wait.
     pub(in crate::check::protocol) fn named_barrier(
         &mut self,
         stmt: &Stmt,
@@ -34,7 +35,7 @@ impl Run<'_, '_> {
         self.named(stmt.id, Named { id, threads: Some(threads), aligned: false }, arrives_only)
     }
 
-    /// The live threads of a warp of the block.
+    /// Returns the number of live threads of a warp of the block.
     fn live_of_warp(&self, block: usize, warp: u32) -> u32 {
         let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
         let of_warp =
@@ -42,8 +43,9 @@ impl Run<'_, '_> {
         of_warp.count() as u32
     }
 
-    /// A barrier of the block. What comes is a warp: when all of its live threads have (PTX ISA,
-    /// "barrier.cta": barriers are executed as if all threads of the warp were active).
+    /// Executes a barrier of the block. Warps arrive as a whole, once all of their live threads
+    /// have (PTX ISA, "barrier.cta": barriers are executed as if all threads of the warp were
+    /// active).
     pub(super) fn named(&mut self, stmt: StmtId, with: Named, arrives_only: bool) -> Step<Flow> {
         let block = self.me().block;
         let warps = warps_of(self.me());
@@ -58,7 +60,7 @@ impl Run<'_, '_> {
             }
             return Ok(self.leave_named(block, with.id, round));
         }
-        // Whether a warp counts as one of which threads have ended, PTX does not say.
+        // PTX does not say whether a warp counts if some of its threads have ended.
         let has_gone = |warp: &u32| self.live_of_warp(block, *warp) < self.input.threads_of_warp(*warp);
         if with.threads.is_some() && warps.iter().any(has_gone) {
             return Err(self.unknown(Why::Undefined, self.span_of(stmt)));
@@ -67,7 +69,7 @@ impl Run<'_, '_> {
             let own = self.me().threads.iter().filter(|thread| **thread / WARP_THREADS == *warp).count();
             (own as u32) < self.live_of_warp(block, *warp)
         };
-        // All threads come to the barrier of all: in which parts makes no difference.
+        // A barrier of all threads does not depend on how the threads are grouped.
         let is_part = with.threads.is_some() && warps.iter().any(is_partial);
         if is_part && warps.len() > 1 {
             return Err(self.split_by_warp());
@@ -75,12 +77,13 @@ impl Run<'_, '_> {
         let site = self.site(stmt);
         let meeting = self.blocks[block].named.entry(with.id).or_default();
         let room = with.threads.map(|threads| threads.saturating_sub(meeting.of_warps()));
-        // Some would come to this round, and the others to the next.
+        // Some warps would count for this round, and the others for the next.
         if room.is_some_and(|room| warps.len() as u32 * WARP_THREADS > room) && warps.len() > 1 {
             return Err(self.split_by_warp());
         }
         let otherwise = meeting.first.filter(|_| meeting.expected != with.threads);
-        // Other warps at another place: PTX wants the block at one, and it works for whole warps.
+        // Other warps are at another statement. PTX requires a single one, but whole warps at two
+        // also work.
         let is_another = with.aligned && meeting.first.is_some_and(|first| first.stmt != stmt);
         let elsewhere = meeting.at_another_place(&warps, (site, with.aligned));
         if let Some(other) = otherwise.or(elsewhere) {
@@ -97,7 +100,7 @@ impl Run<'_, '_> {
         if meeting.first.is_none() {
             (meeting.first, meeting.expected) = (Some(site), with.threads);
         }
-        // In the last round of the barrier of all threads each has been.
+        // Every thread took part in the last round of a barrier of all threads.
         if with.threads.is_some() {
             self.note_round(stmt, block, with.id);
         }
@@ -122,12 +125,12 @@ impl Run<'_, '_> {
         if arrives_only {
             return Ok(self.go_on());
         }
-        // Whoever comes last does not go on first.
+        // The last group to arrive need not continue first.
         Ok(Flow::Blocked)
     }
 
-    /// Notes an arrival that nothing orders after the last round of its barrier: which round it counts
-    /// in is a matter of luck.
+    /// Records a reason undecided if nothing orders an arrival after the last round of its barrier.
+    /// The schedule then decides which round it counts for.
     fn note_round(&mut self, stmt: StmtId, block: usize, id: u32) {
         let component = self.blocks[block].named.get(&id).and_then(|meeting| meeting.component);
         let component = match component {
@@ -142,7 +145,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Warps of which parts have come, come when no part is missing.
+    /// Lets partial warps arrive once none of their live threads is missing.
     fn come_if_whole(&mut self, block: usize, id: u32) -> Step {
         let held = self.blocks[block].named.get(&id).map(|meeting| meeting.held.clone());
         for (warp, held) in held.into_iter().flatten() {
@@ -167,7 +170,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Whoever has only arrived does not learn what the round releases.
+    /// Continues without a wait. A group that only arrives acquires nothing.
     fn go_on(&mut self) -> Flow {
         (self.me_mut().inside, self.me_mut().told) = (None, None);
         Flow::Next
@@ -179,7 +182,7 @@ impl Run<'_, '_> {
             return Flow::Blocked;
         }
         let agent = &mut self.agents[self.current];
-        // Rounds that others have ended since then tell it nothing.
+        // The group acquires its own round, and none that others have completed since.
         if let Some(told) = agent.told.take() {
             self.acquirer.acquire(&mut agent.view, &told);
         }
@@ -188,7 +191,7 @@ impl Run<'_, '_> {
         Flow::Next
     }
 
-    /// Ends the round of a barrier if exactly as many have come as it is for.
+    /// Completes the round of a barrier if exactly the expected number of threads has arrived.
     fn end_round(&mut self, block: usize, id: u32) -> Step {
         let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(block));
         let Some(meeting) = self.blocks[block].named.get_mut(&id) else { return Ok(()) };
@@ -219,7 +222,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Some threads of the block have ended: rounds that wait for those that are left may end.
+    /// Completes the rounds that no longer wait for anything, after some threads of the block have
+    /// ended.
     pub(in crate::check::protocol) fn end_rounds(&mut self, block: usize) -> Step {
         if self.live(block) == 0 {
             return Ok(());

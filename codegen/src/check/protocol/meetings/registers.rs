@@ -1,4 +1,4 @@
-//! Registers that the warpgroups of a block give and take.
+//! Registers that the warpgroups of a block claim and release with `setmaxnreg`.
 
 use tma_model::limits::WARPGROUP_THREADS;
 
@@ -8,7 +8,7 @@ use crate::check::protocol::state::Change;
 use crate::ir::StmtId;
 
 impl Run<'_, '_> {
-    /// A warpgroup asks for registers, or gives some back.
+    /// Lets a warpgroup claim registers, or release some.
     pub(in crate::check::protocol) fn registers(
         &mut self,
         stmt: StmtId,
@@ -36,8 +36,9 @@ impl Run<'_, '_> {
         Flow::Next
     }
 
-    /// Whether registers suffice in whatever order warpgroups ask for them: what each increase finds
-    /// in any order covers it and all increases that need not come after it.
+    /// Records a reason undecided if registers may not suffice in some order of the warpgroups.
+    /// They suffice if the releases that precede an increase in every order, or that follow no
+    /// increase at all, cover it and all increases that need not follow it.
     pub(in crate::check::protocol) fn registers_suffice(&mut self, block: usize) {
         let changes = &self.blocks[block].changes;
         let (increases, decreases): (Vec<&Change>, Vec<&Change>) =
@@ -59,7 +60,7 @@ impl Run<'_, '_> {
 }
 
 impl Change {
-    /// Whether the other one has happened before this, in any order of threads.
+    /// Whether `other` precedes this change in every order of threads.
     fn comes_after(&self, other: &Self) -> bool {
         let own = other.step.component() == self.step.component() && other.step.count() < self.step.count();
         own || self.past.knows(other.step)

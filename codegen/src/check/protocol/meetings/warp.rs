@@ -1,4 +1,4 @@
-//! The threads of a warp, where they meet or do something together.
+//! Rendezvous of the threads of a warp, and operations that they execute together.
 
 use std::rc::Rc;
 
@@ -14,11 +14,12 @@ use crate::check::protocol::term::{Symbol, Term};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Expr, LocalId, Scalar, ShuffleOp, Stmt, StmtId, VoteOp, WarpOp, WarpReduceOp};
 
-/// What the lanes of a warp have brought to a meeting, by thread.
+/// The operands that the lanes of a warp have brought to a rendezvous, by thread.
 type Brought = Rc<[(u32, Option<Term>)]>;
 
 impl Run<'_, '_> {
-    /// The threads of a warp meet at an operation, each with a value.
+    /// Lets threads of a warp arrive at an operation, each with an operand. Returns the operands of
+    /// all lanes once all live threads of the warp have arrived.
     pub(super) fn warp(
         &mut self,
         stmt: StmtId,
@@ -41,7 +42,8 @@ impl Run<'_, '_> {
                 let first = *meeting.first.get_or_insert(site);
                 meeting.arrived += agent.threads.len() as u32;
                 meeting.brought.extend(brings);
-                // Lanes at two places may meet, as far as PTX says; compilers need not keep them two.
+                // PTX allows lanes at two statements to rendezvous, but compilers may merge the
+                // statements.
                 if first.stmt != stmt && at != Together::Sync {
                     let span = span_of(self.input, stmt);
                     self.doubts.push(Doubt { why: Why::Undefined, span });
@@ -63,8 +65,9 @@ impl Run<'_, '_> {
         Ok((Flow::Next, result))
     }
 
-    /// The threads of a warp come to what they do together; at once, if that is known. Where some of
-    /// them have ended, there is a reason for doubt.
+    /// Lets threads of a warp arrive at a statement that they execute together. They continue at
+    /// once if they are known to arrive together. If some threads of the warp have ended, `doubt`
+    /// is recorded as a reason undecided.
     pub(in crate::check::protocol) fn come_together(
         &mut self,
         stmt: &Stmt,
@@ -82,12 +85,12 @@ impl Run<'_, '_> {
         Ok(flow)
     }
 
-    /// One thread of each warp is told that it is the one. Which one that is, no kernel may rely on:
-    /// it is a symbol, and a launch is followed for each kind of lane.
+    /// Executes `elect_one`. The elected lane is a symbol, because no kernel may rely on a certain
+    /// lane. The kernel is followed once for each kind of lane.
     pub(in crate::check::protocol) fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> Step<Flow> {
         let threads = Rc::clone(&self.me().threads);
         self.electing.extend(threads.iter().map(|thread| thread / WARP_THREADS));
-        // PTX ISA, "elect.sync", does not say that the one is none of those that have ended.
+        // PTX ISA, "elect.sync", does not exclude lanes that have ended.
         if self.come_together(stmt, Together::Elect, Why::Elected)? == Flow::Blocked {
             return Ok(Flow::Blocked);
         }
@@ -107,7 +110,7 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// What the lanes of a warp make of the value of each.
+    /// Executes an operation that combines the operands of the lanes of a warp.
     pub(in crate::check::protocol) fn warp_operation(
         &mut self,
         stmt: &Stmt,
@@ -135,10 +138,11 @@ impl Run<'_, '_> {
             all.iter().all(|term| *term == first).then_some(first)
         });
         let number = |term| Value::Number(Lanes::Same(term));
-        // What a lane has that has ended, or never was, is undefined (PTX ISA, "shfl.sync").
+        // The operand of a lane that has ended, or does not exist, is undefined (PTX ISA,
+        // "shfl.sync").
         let is_whole = all.len() == WARP_THREADS as usize;
         Ok(match op {
-            // One value of all lanes is what each reads, whichever it reads.
+            // If all lanes have the same operand, each lane reads it, whichever lane it reads from.
             WarpOp::Shuffle { op, by } => match (same.filter(|_| is_whole), op) {
                 (Some(term), _) => number(term),
                 (None, ShuffleOp::Idx) => {
@@ -171,7 +175,7 @@ impl Run<'_, '_> {
                     }
                 }
             },
-            // What all lanes have is the least and the greatest of it.
+            // An operand that is the same in all lanes is also the minimum and the maximum of them.
             WarpOp::Reduce(op) => match (same, op) {
                 (
                     Some(term),

@@ -1,8 +1,8 @@
-//! Accesses to global memory by threads and by copies, to the same parameter of a kernel.
+//! Accesses of threads and copies to the global memory of a parameter.
 //!
-//! Which bytes they touch is told by terms: two accesses certainly touch the same if these are the
-//! same terms, or known numbers; others may. Different parameters are different memory, as Rust's
-//! references are that the host passes.
+//! Terms describe the bytes. Two accesses certainly touch the same bytes if their terms are equal,
+//! or are numbers that overlap; with other terms they may. Different parameters are different
+//! memory, like the Rust references that the host passes.
 
 use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement, View};
 
@@ -14,18 +14,18 @@ use crate::check::protocol::term::{Term, Terms};
 use crate::ir::{ParamId, StmtId};
 use crate::quick::QuickMap;
 
-/// Where in the memory of a parameter.
+/// A location in the memory of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::check::protocol) enum Whereabouts {
-    /// So many elements from an index on, of each thread.
+    /// Elements from an index on, for each thread, and their number if it is known.
     Elements(Lanes<Term>, Option<u32>),
-    /// The box at these coordinates, of these extents.
+    /// The box at these coordinates, with these extents.
     Box(Vec<Term>, Vec<u32>),
-    /// Not known.
+    /// An unknown location.
     Anywhere,
 }
 
-/// An access that was made, or is under way.
+/// An access that was made or is in flight.
 #[derive(Clone, Debug)]
 pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) param: ParamId,
@@ -35,7 +35,7 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) site: Site,
 }
 
-/// Two accesses that do not go together.
+/// Two conflicting accesses.
 #[derive(Clone, Debug)]
 pub(in crate::check::protocol) struct GlobalClash {
     pub(in crate::check::protocol) earlier: GlobalRecord,
@@ -43,9 +43,9 @@ pub(in crate::check::protocol) struct GlobalClash {
     pub(in crate::check::protocol) overlap: Overlap,
 }
 
-/// An access by the group of `view`, of so many threads: the first earlier one that it does not go
-/// with. Accesses of one proxy are left to the host, but for copies that a thread does not wait
-/// for.
+/// Records an access by the group of `view`, which has `threads` threads. Returns its conflict with
+/// an earlier one, if any, and preferably a certain one. Two accesses of threads are not compared,
+/// so their order is left to `check::global` and the host.
 pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
     (terms, view): (&mut Terms, &View),
@@ -79,7 +79,7 @@ pub(in crate::check::protocol) fn access(
             && old.step.component() == new.step.component()
     };
     match records.iter_mut().find(is_same) {
-        // Another turn of a loop: of all that it has accessed, the last step is the one to wait for.
+        // This is another iteration of a loop. A wait for its step covers the earlier iterations.
         Some(old) => {
             let at = if old.at == new.at { new.at } else { Whereabouts::Anywhere };
             *old = GlobalRecord { at, ..new };
@@ -89,7 +89,7 @@ pub(in crate::check::protocol) fn access(
     clash
 }
 
-/// The order that is missing between a step and what the threads of a group do now.
+/// Returns the order that is missing between a step and what the threads of a group do now.
 fn missing(requirement: Requirement, step: Epoch, (view, threads): (&View, usize)) -> Option<Hazard> {
     let hazard = requirement.missing(step, view, Memory::Global);
     let is_ahead = || requirement != Requirement::Nothing && !all_know_over(view, step, threads);
@@ -122,13 +122,13 @@ pub(in crate::check::protocol) fn overlap(terms: &mut Terms, a: &Whereabouts, b:
     }
 }
 
-/// Whether two boxes of these extents have an element in common. Boxes at coordinates of which no
-/// difference is known are taken to be apart.
+/// Whether two boxes of these extents have an element in common. Boxes are assumed to be apart if
+/// the difference of their coordinates is not known.
 fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Overlap {
     if one == other {
         return Overlap::Yes;
     }
-    // Where a map is one of several, that comes first, and has no extent.
+    // The index of a map among several comes first, and has no extent.
     let extents =
         std::iter::repeat_n(1, one.len().saturating_sub(extents.len())).chain(extents.iter().copied());
     let beside = one.iter().zip(other).zip(extents).all(|((&one, &other), extent)| {
@@ -138,7 +138,7 @@ fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Ov
     if beside { Overlap::Yes } else { Overlap::No }
 }
 
-/// Whether two ranges of elements have one in common.
+/// Whether two ranges of elements have an element in common.
 fn elements(
     terms: &mut Terms,
     (from, length): (Term, Option<u32>),

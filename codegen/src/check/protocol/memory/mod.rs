@@ -1,8 +1,8 @@
-//! The shared memory of a block: who accessed which bytes, and which accesses nothing orders.
+//! The shared memory of a block: the accesses to it, and pairs of them that nothing orders.
 //!
-//! An access is remembered until a later one that is ordered after it touches all of its bytes. The
-//! bytes of two accesses are compared only where nothing orders them, which in a right kernel is
-//! nowhere.
+//! An access is recorded until a later one that is ordered after it overwrites all of its bytes, or
+//! repeats it. The bytes of two accesses are compared only if nothing orders the accesses, which
+//! never happens in a correct kernel.
 
 pub(super) mod global;
 pub(super) mod region;
@@ -15,38 +15,39 @@ use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Memory as Fenced, Requi
 use self::region::{Overlap, Region};
 use crate::ir::StmtId;
 
-/// Who did something, and where in the kernel.
+/// A group that has executed a statement, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site {
     /// The group of threads.
     pub(super) agent: usize,
     pub(super) stmt: StmtId,
-    /// The innermost loop that it was in, and the turn of it, from 0.
+    /// The innermost loop around the statement, and its iteration. Iterations count from 1; 0 means
+    /// that the first one has not begun.
     pub(super) turn: Option<(StmtId, u32)>,
 }
 
-/// An access that was made, or is under way.
+/// An access that was made or is in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) access: Access,
     pub(super) step: Epoch,
     pub(super) region: Region,
-    /// What that lies in.
+    /// The smallest range that contains the region.
     hull: Range<u32>,
     pub(super) site: Site,
-    /// How many threads the group has.
+    /// The number of threads in the group.
     pub(super) threads: usize,
 }
 
 impl Record {
-    /// Of a group of so many threads.
+    /// Creates the record of an access by a group of `threads` threads.
     pub(super) fn new(access: Access, step: Epoch, region: Region, site: Site, threads: usize) -> Self {
         let hull = region.hull();
         Self { access, step, region, hull, site, threads }
     }
 }
 
-/// Two accesses that do not go together.
+/// Two conflicting accesses.
 #[derive(Clone, Debug)]
 pub(super) struct Clash {
     pub(super) earlier: Record,
@@ -55,14 +56,15 @@ pub(super) struct Clash {
     pub(super) certain: bool,
 }
 
-/// What is remembered of a block's shared memory.
+/// The recorded accesses to the shared memory of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     pub(super) records: Vec<Record>,
 }
 
 impl Memory {
-    /// An access by the group of `view`: the first earlier one that it does not go with.
+    /// Records an access by the group of `view`. Returns its conflict with an earlier one, if any:
+    /// a certain conflict rather than an uncertain one, and then the gravest.
     pub(super) fn access(&mut self, view: &View, new: Record) -> Option<Clash> {
         let hull = new.hull.clone();
         let mut clash: Option<Clash> = None;
@@ -74,7 +76,7 @@ impl Memory {
             let found = between(view, old, &new);
             match found {
                 None => {
-                    // Nothing need order two strong accesses.
+                    // Two strong accesses need no order, so the later one replaces nothing.
                     let are_ordered = !(old.access.strong && new.access.strong);
                     let replaces =
                         new.access.kind == AccessKind::Write && are_ordered && new.region.covers(&old.hull)
@@ -96,7 +98,7 @@ impl Memory {
         for index in covered.into_iter().rev() {
             self.records.swap_remove(index);
         }
-        // A loop over elements is one access to all of them.
+        // The accesses of a loop over elements are one access to all of them.
         if let Some(last) = self
             .records
             .iter_mut()
@@ -118,11 +120,11 @@ impl Memory {
         clash
     }
 
-    /// Whether somebody has written all bytes of an access; of one whose bytes are not known, all
-    /// that it may touch.
+    /// Whether all bytes of an access have been written. If its bytes are not known, all that it
+    /// may touch must have been.
     pub(super) fn is_written(&self, read: &Record) -> bool {
         let hull = &read.hull;
-        // Of bytes that are not known it is not known either that they were written.
+        // A write to unknown bytes does not show that a byte was written.
         let is_write = |record: &&Record| {
             let other = &record.hull;
             record.access.kind != AccessKind::Read
@@ -143,13 +145,13 @@ impl Memory {
         bytes.iter().all(|read| is_covered(&written, read))
     }
 
-    /// Nothing is known of these bytes any more.
+    /// Forgets the accesses to these bytes.
     pub(super) fn forget(&mut self, start: u32, end: u32) {
         self.records.retain(|record| record.hull.end <= start || end <= record.hull.start);
     }
 }
 
-/// Whether ranges in the order of their starts cover one.
+/// Whether ranges, sorted by start, cover another one.
 fn is_covered(ranges: &[Range<u32>], whole: &Range<u32>) -> bool {
     let mut up_to = whole.start;
     for range in ranges.iter().take_while(|range| range.start < whole.end) {
@@ -160,13 +162,13 @@ fn is_covered(ranges: &[Range<u32>], whole: &Range<u32>) -> bool {
     up_to >= whole.end
 }
 
-/// Whether an access says all that an earlier one did of the same group, in the same way, with the
-/// same bytes.
+/// Whether an access repeats an earlier one of the same group: in the same way, to the same bytes.
+/// Its record then implies all that the earlier one says.
 fn is_successor(old: &Record, new: &Record) -> bool {
     old.access == new.access && old.step.component() == new.step.component() && old.region == new.region
 }
 
-/// What is missing between two accesses, and whether they certainly conflict.
+/// Returns what is missing between two accesses, and whether they certainly conflict.
 fn between(view: &View, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
     let requirement = old.access.before(new.access);
     if let Some(hazard) = requirement.missing(old.step, view, Fenced::Shared) {
@@ -180,8 +182,8 @@ fn between(view: &View, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
     None
 }
 
-/// Whether each thread of a group of so many knows a step to be over. One of their own others know
-/// only after a meeting.
+/// Whether each of the `threads` threads of a group knows a step to be over. A step of one thread
+/// is known to the others of its group only after a rendezvous.
 pub(super) fn all_know_over(view: &View, step: Epoch, threads: usize) -> bool {
     if threads > 1 { view.knows().over().knows(step) } else { view.knows_over(step) }
 }

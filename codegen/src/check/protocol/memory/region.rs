@@ -1,4 +1,5 @@
-//! Bytes of shared memory that an access touches, and whether two accesses touch the same.
+//! The bytes of shared memory that an access touches, and whether two accesses touch the same
+//! bytes.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -9,16 +10,16 @@ use crate::ir::{TileSwizzle, TileType};
 /// The bytes that an access touches.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::check::protocol) enum Region {
-    /// All of these, by every thread that accesses.
+    /// All bytes of these ranges, by every thread that accesses.
     All(Rc<[Range<u32>]>),
-    /// So many bytes from an address of each thread on.
+    /// This many bytes from an address on, for each thread.
     Each(Lanes<u32>, u32),
-    /// Elements by many threads, each by one of them.
+    /// Elements that many threads touch, each of them one thread.
     Many(Rc<Owners>),
-    /// Each thread of a warp or warpgroup, which these are, its own part, together all of these. Two
-    /// accesses to the same bytes with the same number of rows share them out alike.
+    /// All bytes of these ranges, divided among the threads of a warp or warpgroup. Two accesses to
+    /// the same ranges with the same number of rows divide them alike.
     Shared { ranges: Rc<[Range<u32>]>, rows: u32, threads: Range<u32> },
-    /// Some of these.
+    /// Some bytes of this range.
     Some(Range<u32>),
 }
 
@@ -30,30 +31,30 @@ pub(in crate::check::protocol) enum Overlap {
     Yes,
 }
 
-/// Of each element of a range of memory the thread that touches it.
+/// The elements of a range of memory, each with the thread that touches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::check::protocol) struct Owners {
-    /// Of an element.
+    /// The size of an element, in bytes.
     bytes: u32,
-    /// The number of the first element, from address 0 on.
+    /// The index of the first element, counted from address 0.
     first: u32,
-    /// From the first element to the last one that anybody touches: one more than the number of the
-    /// thread in its group.
+    /// The owners from the first element to the last one that a thread touches. An owner is one
+    /// more than the index of the thread in its group.
     owners: Vec<u32>,
 }
 
-/// The owner of elements that no thread touches: zero, since memory is zero when it is new.
+/// The owner of elements that no thread touches. It is zero, since new memory is zeroed.
 const NOBODY: u32 = 0;
 /// The owner of elements that more than one thread touches.
 const SEVERAL: u32 = u32::MAX;
 
 impl Owners {
-    /// Of elements of so many bytes, nobody's.
+    /// Creates owners for elements of `bytes` bytes, none of which is touched.
     fn new(bytes: u32) -> Self {
         Self { bytes, first: 0, owners: vec![] }
     }
 
-    /// How many elements there are from the first to the last.
+    /// Returns the number of elements from the first to the last.
     pub(in crate::check::protocol) fn len(&self) -> usize {
         self.owners.len()
     }
@@ -63,8 +64,8 @@ impl Owners {
         self.first * self.bytes..last * self.bytes
     }
 
-    /// So many bytes from each of these addresses on, which are multiples of an element's, by one
-    /// thread each.
+    /// Adds `size` bytes from each of these addresses on, by one thread each. The addresses are
+    /// multiples of the size of an element.
     fn extend(&mut self, all: &[u32], size: u32) {
         let hull = hull_of(all, size);
         let (least, end) = (hull.start / self.bytes, hull.end / self.bytes);
@@ -93,8 +94,8 @@ impl Owners {
         }
     }
 
-    /// Whether any element that has bytes of `range` has another owner than this one; any owner where
-    /// this one is nobody.
+    /// Whether any element with bytes in `range` has an owner other than `me`. If `me` is
+    /// [`NOBODY`], any owner counts.
     fn has_other(&self, range: &Range<u32>, me: u32) -> bool {
         let place = |number: u32| (number.saturating_sub(self.first) as usize).min(self.owners.len());
         let (start, end) = (place(range.start / self.bytes), place(range.end.div_ceil(self.bytes)));
@@ -102,24 +103,24 @@ impl Owners {
         owners.iter().any(|&owner| owner != NOBODY && (owner != me || owner == SEVERAL))
     }
 
-    /// What is touched, and its owners.
+    /// Returns the elements that are touched, and their owners.
     pub(in crate::check::protocol) fn each(&self) -> impl Iterator<Item = (Range<u32>, u32)> {
         let owned = self.owners.iter().zip(self.first..).filter(|(owner, _)| **owner != NOBODY);
         owned.map(|(owner, number)| (number * self.bytes..(number + 1) * self.bytes, *owner))
     }
 }
 
-/// Which threads of two accesses are compared.
+/// The pairs of threads that are compared in two accesses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// All, since they are of different groups.
+    /// All pairs, because the accesses are by different groups.
     All,
-    /// Those of a group with its others.
+    /// Pairs of different threads, because the accesses are by one group.
     Others,
 }
 
 impl Who {
-    /// The owner that one is not compared with.
+    /// Returns the owner that a thread is not compared with.
     fn but(self, me: u32) -> u32 {
         match self {
             Self::All => NOBODY,
@@ -128,7 +129,7 @@ impl Who {
     }
 }
 
-/// What so many bytes from each address on lie in.
+/// Returns the smallest range that contains `bytes` bytes from each address on.
 fn hull_of(all: &[u32], bytes: u32) -> Range<u32> {
     let Some(&first) = all.first() else { return 0..0 };
     let (mut least, mut greatest) = (first, first);
@@ -142,7 +143,7 @@ fn hull_of(all: &[u32], bytes: u32) -> Range<u32> {
     least..greatest + bytes
 }
 
-/// Whether any of these multiples of `bytes` is there twice.
+/// Whether any of these multiples of `bytes` occurs twice.
 fn has_twins(all: &[u32], bytes: u32) -> bool {
     let hull = hull_of(all, bytes);
     let mut seen = vec![false; ((hull.end - hull.start) / bytes) as usize];
@@ -160,8 +161,9 @@ fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// What warps or warpgroups share out alike: within one each thread has its own, and of two each has
-/// all. A warp does not share as its warpgroup does.
+/// Compares two accesses that divide the same bytes alike, among these threads. Within one warp or
+/// warpgroup each thread has its own bytes, and two of them each have all. A warp does not divide
+/// bytes as its warpgroup does.
 fn shares_alike(threads: &Range<u32>, others: &Range<u32>) -> Overlap {
     if threads == others {
         Overlap::No
@@ -176,7 +178,7 @@ fn is_within(part: &Range<u32>, all: &Range<u32>) -> bool {
     all.start <= part.start && part.end <= all.end
 }
 
-/// Ranges in order, those that touch each other as one.
+/// Sorts ranges, and merges those that touch each other.
 pub(in crate::check::protocol) fn merged(mut all: Vec<Range<u32>>) -> Rc<[Range<u32>]> {
     all.sort_unstable_by_key(|range| range.start);
     let mut merged: Vec<Range<u32>> = vec![];
@@ -190,12 +192,12 @@ pub(in crate::check::protocol) fn merged(mut all: Vec<Range<u32>>) -> Rc<[Range<
 }
 
 impl Region {
-    /// All of one range.
+    /// Returns the region of all bytes of a range.
     pub(in crate::check::protocol) fn all(range: Range<u32>) -> Self {
         Self::All(Rc::from([range]))
     }
 
-    /// What it lies in.
+    /// Returns the smallest range that contains the region.
     pub(in crate::check::protocol) fn hull(&self) -> Range<u32> {
         match self {
             Self::All(ranges) | Self::Shared { ranges, .. } => {
@@ -209,7 +211,7 @@ impl Region {
         }
     }
 
-    /// The bytes that it touches, if they are known.
+    /// Returns the bytes that the access touches, if they are known.
     pub(in crate::check::protocol) fn bytes(&self) -> Option<Vec<Range<u32>>> {
         match self {
             Self::All(ranges) | Self::Shared { ranges, .. } => Some(ranges.to_vec()),
@@ -220,12 +222,12 @@ impl Region {
         }
     }
 
-    /// The bytes that it touches, or may touch.
+    /// Returns the bytes that the access touches or may touch.
     pub(in crate::check::protocol) fn may_be(&self) -> Vec<Range<u32>> {
         self.bytes().unwrap_or_else(|| vec![self.hull()])
     }
 
-    /// Whether it touches, or may touch, all bytes that it lies in.
+    /// Whether the access touches, or may touch, all bytes of its hull.
     pub(in crate::check::protocol) fn is_dense(&self) -> bool {
         match self {
             Self::All(ranges) | Self::Shared { ranges, .. } => ranges.len() == 1,
@@ -234,7 +236,7 @@ impl Region {
         }
     }
 
-    /// Whether it covers all of `range`, with all threads that access.
+    /// Whether every thread that accesses touches all of `range`.
     pub(in crate::check::protocol) fn covers(&self, range: &Range<u32>) -> bool {
         match self {
             Self::All(ranges) => ranges.iter().any(|part| part.start <= range.start && range.end <= part.end),
@@ -242,7 +244,7 @@ impl Region {
         }
     }
 
-    /// Whether a thread touches bytes that one of another group touches in the other access.
+    /// Whether a thread touches bytes that a thread of another group touches in the other access.
     pub(in crate::check::protocol) fn overlaps(&self, other: &Self) -> Overlap {
         if !meet(&self.hull(), &other.hull()) {
             return Overlap::No;
@@ -252,7 +254,7 @@ impl Region {
                 Self::Shared { ranges, rows, threads },
                 Self::Shared { ranges: same, rows: alike, threads: others },
             ) if ranges == same && rows == alike => shares_alike(threads, others),
-            // Whatever part is whose, it is within all.
+            // Each part lies within the other access, whichever thread it belongs to.
             (Self::Shared { ranges: shared, .. }, Self::All(ranges))
             | (Self::All(ranges), Self::Shared { ranges: shared, .. })
                 if shared.iter().any(|one| ranges.iter().any(|all| is_within(one, all))) =>
@@ -267,14 +269,14 @@ impl Region {
         }
     }
 
-    /// Whether any bytes that one may touch are among those that the other may.
+    /// Whether the bytes that the two accesses may touch overlap.
     fn may_meet(&self, other: &Self) -> Overlap {
         let (all, others) = (self.may_be(), other.may_be());
         let any = all.iter().any(|one| others.iter().any(|two| meet(one, two)));
         if any { Overlap::Maybe } else { Overlap::No }
     }
 
-    /// Whether a thread of a group touches bytes that another one of the same group touches in the
+    /// Whether a thread of a group touches bytes that another thread of the group touches in the
     /// other access.
     pub(in crate::check::protocol) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
         if threads < 2 || !meet(&self.hull(), &other.hull()) {
@@ -293,7 +295,7 @@ impl Region {
         }
     }
 
-    /// Whether two threads of a group touch the same bytes, in one access.
+    /// Whether two threads of a group touch the same bytes in one access.
     pub(in crate::check::protocol) fn overlaps_itself(&self, threads: usize) -> bool {
         if let Self::Each(Lanes::Each(all), bytes) = self
             && all.iter().all(|at| at.is_multiple_of(*bytes))
@@ -303,7 +305,7 @@ impl Region {
         self.overlaps_among(threads, self) != Overlap::No
     }
 
-    /// Whether a thread touches what another one owns.
+    /// Whether a thread touches an element that another one owns.
     fn touches(&self, owners: &Owners, who: Who) -> Overlap {
         let found = match self {
             Self::All(ranges) => ranges.iter().any(|range| owners.has_other(range, NOBODY)),
@@ -317,8 +319,8 @@ impl Region {
         if found { Overlap::Yes } else { Overlap::No }
     }
 
-    /// This and further addresses of a group's threads together; this alone if they have to stay
-    /// apart.
+    /// Adds further addresses of the same threads. Returns the region unchanged as an error if the
+    /// two have to stay apart.
     pub(in crate::check::protocol) fn joined(self, more: &Self) -> Result<Self, Self> {
         let Self::Each(Lanes::Each(all), bytes) = more else { return Err(self) };
         let is_aligned = |all: &[u32]| all.iter().all(|at| at.is_multiple_of(*bytes));
@@ -340,7 +342,7 @@ impl Region {
         Ok(Self::Many(owners))
     }
 
-    /// Whether two threads touch the same bytes, of accesses whose bytes are known of each thread.
+    /// Whether two threads touch the same bytes, in accesses whose bytes are known for each thread.
     fn meets(&self, other: &Self, who: Who) -> Overlap {
         if let (Self::Each(Lanes::Each(all), bytes), one) | (one, Self::Each(Lanes::Each(all), bytes)) =
             (self, other)
@@ -350,7 +352,7 @@ impl Region {
             owners.extend(all, *bytes);
             return one.touches(&owners, who);
         }
-        // All threads touch the same.
+        // In each access, all threads touch the same bytes.
         let (mine, theirs) = (self.ranges(), other.ranges());
         let found = mine.iter().any(|one| theirs.iter().any(|two| meet(one, two)));
         if found { Overlap::Yes } else { Overlap::No }
@@ -361,8 +363,8 @@ impl Region {
     }
 }
 
-/// Where elements of a tile lie in it, in bytes: all dimensions but the innermost taken as rows. As
-/// `lower/tile.rs` computes it.
+/// Returns the offsets of elements in a tile, in bytes, as `lower/tile.rs` computes them. All
+/// dimensions but the innermost count as rows.
 pub(in crate::check::protocol) fn element_offsets(tile: &TileType, at: &[Lanes<u32>]) -> Option<Lanes<u32>> {
     let ((column, outer), (width, extents)) = (at.split_last()?, tile.extents.split_last()?);
     if outer.len() != extents.len() {

@@ -1,4 +1,4 @@
-//! Accesses to tiles in shared memory: by threads, and by warps and warpgroups together.
+//! Accesses to tiles in shared memory: by threads, and by whole warps and warpgroups.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Run<'_, '_> {
         self.touch(stmt.id, block, (access, region), None)
     }
 
-    /// A whole warpgroup stores an accumulator, each thread its own elements.
+    /// Stores an accumulator of a whole warpgroup. Each thread writes its own elements.
     pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let bytes = bytes_of(layout::size(&Type::Tile(ty.clone())));
@@ -63,7 +63,7 @@ impl Run<'_, '_> {
         self.touch(stmt.id, block, (WRITE, region), None)
     }
 
-    /// A warp loads some of a tile.
+    /// Lets a warp load part of a tile.
     pub(in crate::check::protocol) fn load_of_warps(&mut self, stmt: &Stmt, tile: &Expr) -> Step<Flow> {
         if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
             return Ok(Flow::Blocked);
@@ -75,7 +75,8 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// Each warp stores its accumulator to a part of a tile, each thread its own elements.
+    /// Lets each warp store its accumulator to a part of a tile. Each thread writes its own
+    /// elements.
     pub(in crate::check::protocol) fn store_of_warps(
         &mut self,
         stmt: &Stmt,
@@ -109,8 +110,8 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// Of each warp of the group the row and the column, if they are known and all its threads have the
-    /// same.
+    /// Returns the row and the column for each warp of the group, if they are known and the same
+    /// for all threads of the warp.
     fn places_of_warps(&mut self, [row, column]: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
         let (row, column) = (self.indices(row)?, self.indices(column)?);
         let mut places = BTreeMap::new();
@@ -124,8 +125,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// The bytes of a tile's elements from an address on, of which there are fewer than it takes where
-/// its rows are shorter than the span of its swizzle.
+/// Returns the bytes of a tile's elements, for a tile at an address. These are fewer than the tile
+/// takes if its rows are shorter than the span of its swizzle.
 pub(in crate::check::protocol) fn bytes_of_elements(ty: &TileType, at: u32) -> Rc<[Range<u32>]> {
     let whole = at..at + bytes_of(ty.shared_bytes());
     let (width, outer) = ty.extents.split_last().map_or((0, &[][..]), |(width, outer)| (*width, outer));
@@ -140,7 +141,7 @@ pub(in crate::check::protocol) fn bytes_of_elements(ty: &TileType, at: u32) -> R
     }
 }
 
-/// The bytes of so many rows and columns of a tile from this row and column on.
+/// Returns the bytes of `of` rows and columns of a tile, starting at the row and column `from`.
 fn part_of_tile(ty: &TileType, from: [u32; 2], of: [u32; 2]) -> Option<Rc<[Range<u32>]>> {
     let (bytes, [row, column], [rows, columns]) = (ty.element.bytes(), from, of);
     let (last_row, last_column) = (row.checked_add(rows)?, column.checked_add(columns)?);

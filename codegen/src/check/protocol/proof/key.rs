@@ -1,10 +1,10 @@
-//! The normal form of a state: two states with the same one go on alike.
+//! The normal form of a state. Two states with the same normal form continue alike.
 //!
-//! Steps count up for ever, but all that is ever asked of a clock is whether it knows a step. So of
-//! an agent those steps get numbers, in their order, that something in the state speaks of or may
-//! come to; and of what a clock knows, only the last of them is told. Places in the program matter
-//! where a meeting or an access compares them, and the order in which groups take turns does not
-//! matter at all.
+//! Steps count up forever, but a clock is only ever asked whether it knows a step. So only those
+//! steps of an agent are numbered, in order, that something in the state refers to or may reach,
+//! and a clock is described by the last of them that it knows. Locations in the program matter
+//! where a rendezvous or an access compares them. The order in which groups take turns does not
+//! matter.
 
 use tma_model::sync::{Clock, Component, Epoch};
 
@@ -17,12 +17,12 @@ use crate::check::protocol::run::Run;
 use crate::ir::{Stmt, StmtKind};
 use crate::quick::QuickMap;
 
-/// What a state becomes.
+/// A normal form.
 type Key = Vec<u32>;
 
-/// The normal form of a state.
+/// Returns the normal form of a state.
 pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
-    // What was released is joined first, so that clocks stay where they are.
+    // Releases are joined first, so that clocks keep their identities.
     walk(run, &mut Nothing);
     let mut steps = Steps { of: vec![], pending: most_pending(run) };
     walk(run, &mut steps);
@@ -39,7 +39,7 @@ pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
     form.out
 }
 
-/// How many groups a wait may leave open.
+/// Returns how many groups a wait may leave open.
 fn most_pending(run: &Run<'_, '_>) -> u32 {
     let pending = |op: &Op<'_>| {
         if let Op::Do(Stmt { kind: StmtKind::BulkWaitGroup { pending, .. }, .. }) = op {
@@ -62,7 +62,7 @@ impl Visit for Nothing {
     fn records(&mut self, _: &[Record]) {}
 }
 
-/// The steps of each agent that a state speaks of, in order.
+/// The steps of each agent that a state refers to, in order.
 struct Steps {
     of: Vec<Vec<u32>>,
     /// How many groups a wait may leave open.
@@ -78,7 +78,7 @@ impl Steps {
         self.of[agent].push(count);
     }
 
-    /// How many steps that the state speaks of are among these, counted from the last one.
+    /// Returns the position of the last of these steps up to `step`, counted from the end.
     fn place(&self, step: Epoch) -> Option<u32> {
         let of_agent = self.of.get(step.component().number() as usize)?;
         let up_to = of_agent.partition_point(|count| *count <= step.count());
@@ -107,11 +107,11 @@ impl Visit for Steps {
     }
 }
 
-/// The form under way.
+/// A normal form in construction.
 struct Form {
     steps: Steps,
     out: Key,
-    /// Clocks that were told, by where they are and by what they say.
+    /// The numbers of the clocks that were written, by identity and by contents.
     clocks: QuickMap<usize, u32>,
     contents: QuickMap<Vec<u32>, u32>,
 }
@@ -164,7 +164,7 @@ impl Visit for Form {
     fn records(&mut self, records: &[Record]) {
         let form = |record: &Record| {
             let access = record.access;
-            // Accesses of one statement in one step are joined: earlier ones get no others.
+            // Accesses by one statement in one step are joined. Earlier steps get no more accesses.
             let place = self.steps.place(record.step);
             let stmt = if place == Some(0) { record.site.stmt.0 } else { u32::MAX };
             let mut form = vec![

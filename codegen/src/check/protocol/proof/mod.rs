@@ -1,16 +1,16 @@
-//! Proofs for all counts: a kernel is followed with what its loops have come to as symbols, until
-//! nothing new comes.
+//! Proofs for any number of iterations: a kernel is followed with the progress of its loops as
+//! symbols, until no new state occurs.
 //!
-//! A state is everything that the rest of a run depends on. Where a condition is free, the state is
-//! *widened* (counters that a loop goes on with become `period * turns + rest`, and sums that grow
-//! by a number of the launch become symbols), and then compared with those that were met before. A
-//! state that was met is not followed again, since all that can follow from it has been or will be
-//! looked at. So a loop is followed until its turns repeat themselves, and what is said of the
-//! states is said of any number of turns. `docs/protocol.md` has the argument.
+//! A state is everything that the rest of an execution depends on. At a free condition, the state
+//! is *widened*: counters of loops that continue become `period * turns + rest`, and sums that grow
+//! by a number of the launch become symbols. It is then compared with the states that occurred
+//! before. A known state is not followed again, since everything that can follow from it has been
+//! or will be explored. So a loop is followed until its iterations repeat, and what holds for the
+//! states holds for any number of iterations. `docs/protocol.md` has the argument.
 //!
-//! Groups take turns in another order than where mistakes are looked for: whoever has taken the
-//! fewest turns of its loops goes first. So a producer is at most a slot ahead, and there are few
-//! states. Which order it is makes no difference to what is proved.
+//! Groups take turns in another order than in the search for mistakes: the group that has taken the
+//! fewest iterations of its loops goes first. So a producer is at most a slot ahead, and there are
+//! few states. The order makes no difference to what is proved.
 
 mod key;
 mod renamed;
@@ -40,23 +40,23 @@ use super::term::{Term, Terms};
 use crate::ir::StmtId;
 use crate::quick::QuickSet;
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Right, whatever the launch and the data, for all counts.
+    /// Right in every launch, with any data, for any number of iterations.
     Proved,
     /// Not proved: something may be wrong, or was not followed.
     Open,
-    /// These threads have to be told apart first.
+    /// These threads have to be split first.
     Split(Vec<Vec<u32>>),
-    /// There are more states than are looked at.
+    /// There are more states than the budget allows.
     Budget,
 }
 
 /// How many numbers of a state's normal form cost as much as a step.
 const NUMBERS_OF_A_STEP: usize = 64;
 
-/// A state to go on from, and what is decided there.
+/// A state to continue from, and the facts there.
 struct Snapshot {
     facts: Facts,
     agents: Vec<Agent>,
@@ -68,7 +68,7 @@ struct Snapshot {
     given: [u32; 2],
 }
 
-/// Tries to prove a kernel with so many steps, and counts the states and steps that it takes.
+/// Tries to prove a kernel within a budget, and counts the states and steps that this takes.
 pub(super) fn prove(
     (input, statics): (&Input<'_>, &Statics),
     terms: &mut Terms,
@@ -121,7 +121,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
         }
         loop {
             let Some((state, condition, bytes)) = open.pop() else {
-                // Where no execution ends, nothing was looked at but its beginning.
+                // If no execution ends, only its beginning was explored.
                 return if has_ended { Outcome::Proved } else { Outcome::Open };
             };
             run.held_beside -= bytes;
@@ -133,8 +133,9 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
     }
 }
 
-/// What it costs to compare a state whose normal form has so many numbers, and to keep it; the
-/// memory that it takes until it is followed again. The normal form is kept for good.
+/// Charges the comparison and the storage of a state whose normal form has this many numbers.
+/// Returns the memory that the state takes until it is followed again. The normal form is kept for
+/// good.
 fn charge(run: &mut Run<'_, '_>, numbers: usize) -> Step<u64> {
     run.budget.take_steps((numbers / NUMBERS_OF_A_STEP) as u64)?;
     let bytes = size::of_state(run);
@@ -142,13 +143,13 @@ fn charge(run: &mut Run<'_, '_>, numbers: usize) -> Step<u64> {
     if run.held_beside + bytes + bytes_of(numbers) > MOST_BYTES { Err(Stop::Size) } else { Ok(bytes) }
 }
 
-/// Bytes of a normal form of so many numbers.
+/// Returns the size of a normal form of this many numbers, in bytes.
 fn bytes_of(numbers: usize) -> u64 {
     (numbers * size_of::<u32>()) as u64
 }
 
-/// The classes that a group parts into, also of groups in the same loops that have as many threads:
-/// they come to the same place.
+/// Adds the corresponding classes of other groups to those that a group is split into. Such groups
+/// are in the same loops and have as many threads, so they will arrive here as well.
 fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     let me = run.me();
     let Some(&first) = me.threads.first() else { return classes };
@@ -169,10 +170,10 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     classes
 }
 
-/// Goes on until all have ended or something is free: first the current group, and then always the
-/// one that has taken the fewest turns.
+/// Continues until all groups have ended or a condition is free. The current group goes first, and
+/// then always the one that has taken the fewest iterations.
 fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
-    // Of each group that waits, the news that it knew of.
+    // For each waiting group, the value of `news` at its last attempt.
     let mut waits = vec![None; run.agents.len()];
     loop {
         let (mut any, mut turns) = (false, false);
@@ -185,7 +186,7 @@ fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
                     break;
                 }
                 Err(stop) => {
-                    // The step is taken again, with the same symbols.
+                    // The step will be taken again, with the same symbols.
                     if let Stop::Fork(_) = stop {
                         run.terms.set_given(given);
                     }
@@ -205,8 +206,8 @@ fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
     }
 }
 
-/// Which of two groups has come less far: the one that has yet to come to the other's loop, or else
-/// the one that has taken fewer turns.
+/// Compares the progress of two groups. The one that has yet to reach the other's loop comes first,
+/// or else the one that has taken fewer iterations.
 fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     let is_behind = |a: &Agent, b: &Agent| statics.is_behind(a.at, loops(a), loops(b));
@@ -240,7 +241,7 @@ fn restore(run: &mut Run<'_, '_>, state: Snapshot) {
     run.acquirer = Acquirer::default();
 }
 
-/// A number that all threads of a group have.
+/// Returns a number that all threads of a group share.
 fn same(term: Term) -> Lanes<Term> {
     Lanes::Same(term)
 }

@@ -1,4 +1,4 @@
-//! Terms of a state, and others in their places.
+//! Terms of a state, and their replacements.
 
 use std::rc::Rc;
 
@@ -11,14 +11,14 @@ use crate::check::protocol::value::Value;
 use crate::ir::BinaryOp;
 use crate::quick::{QuickMap, QuickSet};
 
-/// What terms become.
+/// Replacements of terms.
 #[derive(Debug, Default)]
 pub(in crate::check::protocol) struct Renaming {
-    /// These terms as a whole.
+    /// Terms that are replaced as a whole.
     pub(in crate::check::protocol) whole: QuickMap<Term, Term>,
-    /// Sums of turns: of these so many periods are left out, and the rest counts with others.
+    /// Symbols of iterations. Sums of them lose this many periods, and count with another symbol.
     pub(super) fewer: QuickMap<Term, (i128, Term)>,
-    /// Sums of a number and these: the number is so much less, and the rest another.
+    /// Terms that numbers are added to. The sums lose this number, and continue from another term.
     pub(super) less: QuickMap<Term, (i128, Term)>,
     done: QuickMap<Term, Term>,
 }
@@ -28,7 +28,7 @@ impl Renaming {
         self.whole.is_empty() && self.fewer.is_empty() && self.less.is_empty()
     }
 
-    /// What a term becomes.
+    /// Returns the replacement of a term.
     pub(in crate::check::protocol) fn of(&mut self, terms: &mut Terms, term: Term) -> Term {
         if let Some(&done) = self.whole.get(&term).or_else(|| self.done.get(&term)) {
             return done;
@@ -38,7 +38,7 @@ impl Renaming {
         becomes
     }
 
-    /// What a sum becomes of which something is left out.
+    /// Returns the replacement of a sum that loses a part.
     fn sum(&self, terms: &mut Terms, term: Term) -> Option<Term> {
         if let Some(sum) = terms.linear(term)
             && let Some(&(by, turns)) = self.fewer.get(&symbol_of(terms, sum.turns))
@@ -54,7 +54,7 @@ impl Renaming {
         Some(terms.binary(BinaryOp::Add, base, number))
     }
 
-    /// The same of what its operands become.
+    /// Rebuilds a term from the replacements of its operands.
     fn rebuilt(&mut self, terms: &mut Terms, term: Term) -> Term {
         let scalar = terms.scalar(term);
         match terms.node(term).clone() {
@@ -99,12 +99,12 @@ impl Renaming {
     }
 }
 
-/// The symbol of turns that a sum counts with.
+/// Returns the symbol of iterations that a sum counts with.
 pub(super) fn symbol_of(terms: &Terms, turns: Term) -> Term {
     if let Node::Cast(symbol) = *terms.node(turns) { symbol } else { turns }
 }
 
-/// Puts other terms in the places of all in a state.
+/// Replaces all terms in a state.
 pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
     let terms = &mut *run.terms;
     for agent in &mut run.agents {
@@ -163,9 +163,8 @@ fn replace_lanes(lanes: &mut Lanes<Term>, terms: &mut Terms, f: &mut impl FnMut(
     }
 }
 
-/// Gives the symbols of a state that a run gave numbers to the first numbers, in the order in which
-/// they appear, and forgets what is known of others, which nobody can come upon again. Whether
-/// anything is called otherwise now.
+/// Numbers the symbols of a state again, in the order in which they appear, and forgets facts about
+/// other numbered symbols, which cannot occur any more. Returns whether any term has changed.
 pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
     let mut is_new = false;
@@ -186,8 +185,8 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     run.facts = facts.rewritten(run.terms, &mut |terms, term| {
         (!has_other(terms, term, &known)).then(|| renaming.of(terms, term))
     });
-    // A step that is about to make a symbol makes another one now: what it asked about is not what
-    // it will ask about.
+    // A step that is about to create a symbol now creates another one, so the condition that it
+    // asked about has changed.
     let are_fewer = run.terms.given() != given;
     run.terms.set_given(given);
     if is_new {
@@ -196,7 +195,7 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     is_new || are_fewer
 }
 
-/// Numbers the symbols within a term that have not got one.
+/// Numbers the symbols within a term that have no number yet.
 fn name_symbols(
     terms: &mut Terms,
     term: Term,
@@ -216,7 +215,7 @@ fn name_symbols(
     }
 }
 
-/// Whether a term has a symbol with a number that is none of these.
+/// Whether a term contains a numbered symbol that is not among these.
 fn has_other(terms: &Terms, term: Term, known: &QuickSet<Term>) -> bool {
     if !terms.is_numbered(term) {
         return false;

@@ -1,4 +1,4 @@
-//! Sums that all have grown since a state was met begin again, with other turns or another symbol.
+//! Restarts sums that have all grown since a state occurred, with another symbol.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,22 @@ use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar};
 use crate::quick::QuickSet;
 
-/// How much the sums of a state have in common.
+/// The common part of the sums of a state.
 #[derive(Default)]
 struct Common {
-    /// Of each symbol of turns, how many periods.
+    /// For each symbol of iterations, the periods that all its sums contain.
     periods: BTreeMap<Term, i128>,
-    /// Of each other term, what is added to it.
+    /// For each other term, the number that is added to it at least.
     added: BTreeMap<Term, i128>,
-    /// What variables hold that change in the turns of a loop, and what that is added to.
+    /// The terms of variables that change in the iterations of a loop, and the terms that these add
+    /// to.
     changing: QuickSet<Term>,
 }
 
-/// Whether any sum begins again.
+/// Restarts sums. Returns whether there were any.
 pub(super) fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut common = common(run, statics);
-    // What was decided of the turns before is kept.
+    // Decisions about earlier iterations are kept.
     let past = (statics.precision.past + statics.period - 1) / statics.period;
     common.periods.values_mut().for_each(|by| *by -= past);
     let mut renaming = renaming(run.terms, &common);
@@ -72,7 +73,7 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
         renaming.fewer.insert(symbol, (by, turns));
     }
     for (&base, &by) in &common.added {
-        // What nothing is added to has changed if it is an operation on what stays as it is.
+        // A term that nothing is added to has changed if it is an operation on terms that have not.
         let is_other = by > 0
             || !matches!(terms.node(base), Node::Symbol(_))
                 && !contains_any(terms, base, &common.changing, true);
@@ -80,7 +81,7 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
             continue;
         }
         let scalar = terms.scalar(base);
-        // Sums may wrap: nothing is known of what they have come to.
+        // Sums may wrap, so nothing is known about the new symbol.
         let symbol = terms.fresh(scalar);
         if by == 0 {
             renaming.whole.insert(base, symbol);
@@ -94,7 +95,7 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
     renaming
 }
 
-/// Terms that variables have which were others at the turn before.
+/// Returns the terms of variables that were different in the iteration before.
 fn moved(run: &Run<'_, '_>) -> Vec<Term> {
     let mut all = vec![];
     for agent in run.agents.iter().filter(|agent| !agent.is_done) {
@@ -121,7 +122,7 @@ fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
     }
 }
 
-/// Whether a term contains one of these, other than itself if it is the outermost.
+/// Whether a term contains one of these. The term itself does not count if it is the outermost.
 fn contains_any(terms: &Terms, term: Term, of: &QuickSet<Term>, outermost: bool) -> bool {
     !outermost && of.contains(&term)
         || terms.operands(term).into_iter().any(|operand| contains_any(terms, operand, of, false))

@@ -9,25 +9,25 @@ use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::quick::QuickSet;
 
-/// Bytes of a number of a state: a value, or a part of a record.
+/// Bytes of a number in a state: a value, or a part of a record.
 const OF_A_NUMBER: u64 = 16;
 /// Bytes of the record of an access without its numbers.
 const OF_A_RECORD: u64 = 160;
 /// Bytes of a decision, with its share of a map.
 const OF_A_FACT: u64 = 64;
-/// Bytes of a group of threads without its numbers: with the locals of the loops that it is in.
+/// Bytes of a group of threads without its numbers, but with the locals of the loops around it.
 const OF_AN_AGENT: u64 = size_of::<Agent>() as u64 + 256;
 
-/// The memory that a state takes, with all terms, in bytes. What is shared counts once.
+/// Returns the memory that a state takes, with all terms, in bytes. Shared parts count once.
 pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
     run.terms.bytes() + of_state(run)
 }
 
-/// The memory that a state takes without terms, in bytes.
+/// Returns the memory that a state takes without terms, in bytes.
 pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
     let mut size = Size { bytes: run.facts.len() as u64 * OF_A_FACT, clocks: QuickSet::default() };
     walk(run, &mut size);
-    // Of groups that have ended nothing else is visited.
+    // The walk leaves out the views of groups that have ended.
     for agent in &run.agents {
         size.bytes += OF_AN_AGENT;
         if agent.is_done {
@@ -39,7 +39,7 @@ pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
 
 struct Size {
     bytes: u64,
-    /// Those that were counted.
+    /// The clocks that were counted.
     clocks: QuickSet<usize>,
 }
 
@@ -74,7 +74,7 @@ impl Visit for Size {
 }
 
 impl Region {
-    /// How many numbers it is written with.
+    /// Returns how many numbers the region consists of.
     fn numbers(&self) -> usize {
         use crate::check::protocol::lanes::Lanes;
         match self {

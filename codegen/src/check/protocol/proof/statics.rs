@@ -1,51 +1,53 @@
-//! What is known of a kernel's steps before they are followed: which variables are read again,
-//! which ones count the turns of a loop, and after how many turns what they are divided by repeats.
+//! Static facts about the steps of a kernel: which variables are read again, which ones count the
+//! iterations of a loop, and after how many iterations their quotients and remainders repeat.
 
 use crate::check::protocol::code::{Op, Step, Steps};
 use crate::check::protocol::slice::parity;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Scalar, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
-/// Longer periods are of no use: that many turns are not looked at.
+/// Longer periods are of no use, since that many iterations are not explored.
 const LONGEST_PERIOD: i128 = 1 << 10;
 
-/// What is known of the steps.
+/// Static facts about the steps.
 #[derive(Debug)]
 pub(in crate::check::protocol) struct Statics {
-    /// Of each step the variables that it or a later one reads.
+    /// For each step, the variables that it or a later one reads.
     live: Vec<Locals>,
-    /// Of each step the loops that may begin before the loops around it go on, as bits.
+    /// For each step, the loops that may begin before the loops around it continue, as bits.
     ahead: Vec<u128>,
     bits: QuickMap<StmtId, u32>,
     /// The loop of each counter.
     pub(super) loops: QuickMap<usize, StmtId>,
-    /// Variables that grow in the turns of a loop, and do nothing else there.
+    /// Variables that only grow in the iterations of a loop.
     counting: QuickSet<(LocalId, StmtId)>,
-    /// Variables that in each turn of a loop are as much more or less than what counts its turns.
+    /// Variables that differ from the counter of a loop by the same number in each iteration.
     following: QuickSet<(LocalId, StmtId)>,
     /// The variables of `for` loops.
     pub(super) variables: QuickMap<StmtId, LocalId>,
-    /// After how many turns what counters are divided by repeats.
+    /// The number of iterations after which the quotients and remainders of counters repeat.
     pub(super) period: i128,
     pub(super) precision: Precision,
 }
 
-/// How much of what was decided a widened state still tells.
+/// How many of the decisions a widened state retains.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::check::protocol) struct Precision {
-    /// By how much counters of groups in the same turns differ at most.
+    /// The greatest difference of counters that share a symbol of iterations.
     pub(super) apart: i128,
-    /// How many turns back it is known what was decided.
+    /// How many iterations back decisions are retained.
     pub(super) past: i128,
-    /// Up to which turn groups are waited for that have yet to come to a loop of their own.
+    /// The last iteration in which groups are waited for that have yet to reach a loop of their
+    /// own.
     pub(super) awaited: u32,
 }
 
 impl Precision {
-    /// Enough for most kernels, and few states.
+    /// Enough for most kernels, with few states.
     pub(in crate::check::protocol) const COARSE: Self = Self { apart: 2, past: 0, awaited: 0 };
 
-    /// For rings of so many stages: groups are as far apart as these reach.
+    /// Returns the precision for rings of `stages` stages. Groups are as far apart as the stages
+    /// reach.
     pub(in crate::check::protocol) fn of_ring(stages: u32) -> Self {
         Self { apart: i128::from(stages) + 1, past: i128::from(stages), awaited: stages + 2 }
     }
@@ -76,12 +78,12 @@ impl Statics {
         Self { following: following_of(&steps, &|local, of| all.counts(local, of)), ..all }
     }
 
-    /// The same with another precision.
+    /// Returns the same facts with another precision.
     pub(in crate::check::protocol) fn with(self, precision: Precision) -> Self {
         Self { precision, ..self }
     }
 
-    /// Whether a group at a step may come to a loop.
+    /// Whether a group at a step may reach a loop.
     pub(super) fn may_loop(&self, at: usize) -> bool {
         self.ahead.get(at).is_none_or(|ahead| *ahead != 0)
     }
@@ -91,25 +93,25 @@ impl Statics {
         self.live.get(at).is_none_or(|live| live.has(local))
     }
 
-    /// Whether a group at a step will come to one of these loops, which it is not in.
+    /// Whether a group at a step may reach one of these loops that it is not in.
     pub(super) fn is_behind(&self, at: usize, inside: &[StmtId], loops: &[StmtId]) -> bool {
         let ahead = self.ahead.get(at).copied().unwrap_or(0);
         let bit = |of: &StmtId| self.bits.get(of).is_some_and(|bit| ahead >> bit.min(&127) & 1 == 1);
         loops.iter().any(|of| !inside.contains(of) && bit(of))
     }
 
-    /// Whether a variable is a number more or less than one that counts the turns of a loop.
+    /// Whether a variable differs by a number from one that counts the iterations of a loop.
     pub(super) fn follows(&self, local: LocalId, of: StmtId) -> bool {
         self.following.contains(&(local, of))
     }
 
-    /// Whether a variable counts the turns of a loop.
+    /// Whether a variable counts the iterations of a loop.
     pub(super) fn counts(&self, local: LocalId, of: StmtId) -> bool {
         self.counting.contains(&(local, of)) || self.variables.get(&of) == Some(&local)
     }
 }
 
-/// The expressions that a step evaluates.
+/// Returns the expressions that a step evaluates.
 fn expressions<'k>(op: &Op<'k>) -> Vec<&'k Expr> {
     match op {
         Op::Do(stmt) => visit::operands(&stmt.kind),
@@ -120,7 +122,7 @@ fn expressions<'k>(op: &Op<'k>) -> Vec<&'k Expr> {
     }
 }
 
-/// The variable that a step gives another value, whatever it was.
+/// Returns the variable that a step overwrites completely.
 fn replaced(op: &Op<'_>) -> Option<LocalId> {
     match op {
         Op::Do(Stmt { kind: StmtKind::Assign { local, index, .. }, .. }) if index.is_empty() => Some(*local),
@@ -137,7 +139,7 @@ fn replaced(op: &Op<'_>) -> Option<LocalId> {
     }
 }
 
-/// The variables that a step reads.
+/// Adds the variables that a step reads.
 fn read(op: &Op<'_>, live: &mut Locals) {
     for expr in expressions(op) {
         visit::each_local(expr, &mut |local| live.insert(local));
@@ -149,7 +151,7 @@ fn read(op: &Op<'_>, live: &mut Locals) {
     }
 }
 
-/// Where a step may lead.
+/// Returns the steps that may follow a step.
 fn successors(at: usize, op: &Op<'_>) -> Vec<usize> {
     match op {
         Op::Branch { otherwise, .. } => vec![at + 1, *otherwise],
@@ -221,7 +223,7 @@ fn live(steps: &[&Step<'_>], count: u32) -> Vec<Locals> {
     }
 }
 
-/// The loops that may begin after each step, before it is taken again.
+/// Returns for each step the loops that may begin after it, before the step is taken again.
 fn ahead(steps: &[&Step<'_>], bits: &QuickMap<StmtId, u32>) -> Vec<u128> {
     let mut ahead = vec![0; steps.len()];
     for (at, step) in steps.iter().enumerate().rev() {
@@ -233,7 +235,7 @@ fn ahead(steps: &[&Step<'_>], bits: &QuickMap<StmtId, u32>) -> Vec<u128> {
     ahead
 }
 
-/// Variables to which each assignment within a loop adds a number.
+/// Returns the variables to which each assignment within a loop adds a constant.
 fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
     let (mut grow, mut others) = (QuickSet::default(), QuickSet::default());
     for step in steps {
@@ -245,8 +247,8 @@ fn counting(steps: &[&Step<'_>]) -> QuickSet<(LocalId, StmtId)> {
     grow.difference(&others).copied().collect()
 }
 
-/// Variables that every assignment in a loop sets to the loop's counter plus or minus a number that
-/// is the same in all turns.
+/// Returns the variables that every assignment in a loop sets to the loop's counter plus or minus a
+/// number that is the same in all iterations.
 fn following_of(
     steps: &[&Step<'_>],
     counts: &impl Fn(LocalId, StmtId) -> bool,
@@ -271,8 +273,8 @@ fn following_of(
     follow.difference(&others).copied().collect()
 }
 
-/// The coefficient of the loop's counter in an expression, if it is a sum; `of` tells it of
-/// variables.
+/// Returns the coefficient of the loop's counter in an expression, if the expression is a sum. `of`
+/// returns the coefficients in variables.
 fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     if let ExprKind::Local(local) = expr.kind {
         return of(local);
@@ -291,7 +293,7 @@ fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     parts.iter().all(|part| turns_of(part, of) == Some(0)).then_some(0)
 }
 
-/// Whether an expression is a variable and a number more.
+/// Whether an expression adds a constant to a variable.
 fn is_grown(value: &Expr, local: LocalId) -> bool {
     let is_local = |expr: &Expr| matches!(expr.kind, ExprKind::Local(read) if read == local);
     if let ExprKind::Binary(BinaryOp::Add, a, b) = &value.kind {
@@ -305,7 +307,8 @@ fn number(expr: &Expr) -> Option<i128> {
     if let ExprKind::Const(Const::Int(number)) = inner.kind { Some(number) } else { None }
 }
 
-/// Modulo which numbers it is enough to know variables: 1 where nothing depends on it.
+/// The moduli to which variables have to be known. A modulus of 1 means that nothing depends on the
+/// variable.
 #[derive(Debug, Default)]
 struct Periods {
     of: QuickMap<LocalId, i128>,
@@ -358,7 +361,7 @@ impl Periods {
         }
     }
 
-    /// An expression is wanted modulo this number.
+    /// Records that an expression is needed modulo this number.
     fn want(&mut self, expr: &Expr, modulo: i128) {
         if modulo > LONGEST_PERIOD {
             return;
@@ -380,7 +383,7 @@ impl Periods {
         }
     }
 
-    /// The least period of all that count.
+    /// Returns the least common period of all variables that count.
     fn longest<'a>(
         &self,
         counting: impl Iterator<Item = &'a LocalId>,
@@ -396,10 +399,11 @@ impl Periods {
     }
 }
 
-/// Modulo which number the left operand is wanted if what the operation gives is wanted modulo one.
+/// Returns the modulus to which the left operand is needed, if the result is needed modulo
+/// `modulo`.
 fn of_operand(op: BinaryOp, by: Option<i128>, modulo: i128) -> i128 {
     let Some(by) = by.filter(|by| *by > 0) else { return modulo };
-    // Of 0b0111 it is 0b1000, and 1 of a number that is no such mask.
+    // The lowest clear bit: 0b1000 for 0b0111.
     let above_mask = (by + 1) & !by;
     match op {
         BinaryOp::Rem => by,
@@ -423,7 +427,7 @@ fn of_operand(op: BinaryOp, by: Option<i128>, modulo: i128) -> i128 {
 
 fn lcm(a: i128, b: i128) -> i128 {
     if b == 1 {
-        return a.max(1); // most often, and divisions take long
+        return a.max(1); // the usual case, and divisions are slow
     }
     let (mut x, mut y) = (a.max(1), b.max(1));
     while y != 0 {

@@ -1,4 +1,4 @@
-//! All that the rest of a run depends on, told part by part.
+//! A walk over everything that the rest of an execution depends on.
 
 use tma_model::sync::{Clock, Component, Epoch, Part};
 
@@ -13,17 +13,17 @@ use crate::check::protocol::term::Term;
 use crate::check::protocol::value::{Place, Value};
 use crate::limits::WARPGROUP_THREADS;
 
-/// Who is told what a state consists of.
+/// A visitor of the parts of a state.
 pub(super) trait Visit {
     fn number(&mut self, number: u32);
-    /// A step that somebody may be asked about.
+    /// Visits a step that a clock may be asked about.
     fn step(&mut self, step: Epoch);
-    /// All steps up to one.
+    /// Visits all steps up to one.
     fn up_to(&mut self, step: Epoch);
-    /// Groups of an agent that waits tell apart, the last of them.
+    /// Visits the groups of an agent that waits distinguish, given the last of them.
     fn group(&mut self, last: Epoch);
     fn clock(&mut self, clock: &Clock);
-    /// Accesses, in whatever order.
+    /// Visits accesses, whose order does not matter.
     fn records(&mut self, records: &[Record]);
 
     fn part(&mut self, part: Part<'_>) {
@@ -40,7 +40,7 @@ pub(super) trait Visit {
     }
 }
 
-/// Visits all that the rest of a run depends on, but for facts.
+/// Visits everything that the rest of an execution depends on, except facts.
 pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
     let Run { agents, blocks, globals, cluster, grid, components, .. } = run;
     to.number(*components);
@@ -212,7 +212,7 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
         changes,
         visits,
     } = block;
-    // How many there are of each tells where the next ones begin.
+    // The lengths show where the next parts begin.
     let lengths =
         [mbarriers.len(), numbers.len(), named.len(), warps.len(), tensor_cores.len(), registers.len()];
     lengths.into_iter().for_each(|length| to.number(length as u32));
@@ -294,7 +294,8 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         .for_each(|number| to.number(number));
     to.number(u32::from(load.is_some()) << 1 | u32::from(fenced.is_some()));
     let phase = count.phase();
-    // A wait tells the last complete phase from the one before it, and these from all others.
+    // A wait distinguishes the last complete phase from the one before it, and both from all
+    // others.
     for step in [phase.saturating_sub(1), phase, phase + 1] {
         to.step(Epoch::new(*component, step));
     }
@@ -347,7 +348,7 @@ fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
     }
 }
 
-/// How far a phase is behind another, where more than 2 are as good as 2.
+/// Returns how far `phase` is ahead of `other`. A distance of 2 stands for all greater ones.
 fn behind(phase: u32, other: u32) -> u32 {
     phase.wrapping_sub(other).min(2)
 }

@@ -1,8 +1,8 @@
-//! A state that stands for more: what can be so after any number of turns.
+//! Widening: a state comes to stand for more, such as for any number of iterations.
 //!
-//! Each step here keeps all that a state stood for. What is not read again is forgotten; counters
-//! become sums of a number of turns, and sums that grow become symbols; what was decided of them is
-//! said of what they have become, as far as it can be, and else forgotten.
+//! Each step here keeps everything that the state stood for. Values that are not read again are
+//! forgotten, counters become sums of a number of iterations, and sums that grow become symbols.
+//! Decisions about them are restated in the new terms as far as possible, and otherwise forgotten.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::ir::{BinaryOp, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
 use crate::quick::QuickSet;
 
-/// Widens a state; whether any value is called otherwise now.
+/// Widens a state. Returns whether any value has another term now.
 pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     forget(run, statics);
     fold(run);
@@ -28,7 +28,7 @@ pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     in_order(run) || known || counted || shifted
 }
 
-/// Forgets what is not read again.
+/// Forgets values that are not read again.
 fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
     let code = &run.input.code;
     for agent in &mut run.agents {
@@ -47,7 +47,7 @@ fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
     }
 }
 
-/// Joins what had happened at the issue of multiplications that everybody waits for.
+/// Merges the issues of multiplications that every further wait covers.
 fn fold(run: &mut Run<'_, '_>) {
     let pending = run.input.kernel.flights().most_pending();
     for (number, block) in run.blocks.iter_mut().enumerate() {
@@ -63,7 +63,7 @@ fn fold(run: &mut Run<'_, '_>) {
     }
 }
 
-/// Truth values that follow from what was decided become known.
+/// Replaces truth values that follow from the facts by constants. Returns whether there were any.
 fn settle(run: &mut Run<'_, '_>) -> bool {
     let facts = std::mem::take(&mut run.facts);
     let mut any = false;
@@ -83,10 +83,10 @@ fn settle(run: &mut Run<'_, '_>) -> bool {
     any
 }
 
-/// A number that changes in the turns of a loop, the same for all threads of a group.
+/// A number that changes in the iterations of a loop, the same for all threads of a group.
 pub(super) struct Moving {
     pub(super) term: Term,
-    /// How many loops are around the one that counts with it, and the turn of that.
+    /// The number of loops around the one that counts with it, and the iteration of that one.
     depth: usize,
     turn: u32,
     place: Place,
@@ -94,7 +94,7 @@ pub(super) struct Moving {
 }
 
 impl Moving {
-    /// The group that has it.
+    /// Returns the group that has the number.
     fn agent(&self) -> usize {
         match self.place {
             Place::Local(agent, _) | Place::Counter(agent, _) => agent,
@@ -102,20 +102,20 @@ impl Moving {
     }
 }
 
-/// Whether it counts turns itself, or is a number more or less than what does.
+/// Whether a number counts iterations itself, or differs from such a number by a constant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
     Itself,
     Follows,
 }
 
-/// Where it is.
+/// The location of a number, by group and index.
 enum Place {
     Local(usize, usize),
     Counter(usize, usize),
 }
 
-/// The counters of loops whose ends are free.
+/// Returns the counters of loops whose ends are free.
 pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
     let (free, mut all) = (&run.choices.free, vec![]);
     for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
@@ -146,11 +146,11 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
     all
 }
 
-/// Whether a group has yet to come to one of the loops that count with these.
+/// Whether a group has yet to reach one of the loops that these count.
 fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)]) -> bool {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
-    // One that is within a loop of its own with a free end is not waited for: in `if x { loop } if y
-    // { loop }` it may be that it never comes.
+    // A group within a loop of its own that has a free end is not waited for: in
+    // `if x { loop } if y { loop }` it may never arrive.
     let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.choices.free.contains(of));
     let are_early = together.iter().all(|(_, moving)| moving.turn <= statics.precision.awaited);
     let mut waiting = run.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
@@ -163,12 +163,12 @@ fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)])
     })
 }
 
-/// The turn of a group's loop.
+/// Returns the iteration of a group's loop.
 fn turn(agent: &Agent, depth: usize) -> u32 {
     agent.turns.get(depth).map_or(0, |(_, turn)| *turn)
 }
 
-/// Counters that are known become sums of turns.
+/// Replaces known counters by sums of iterations. Returns whether there were any.
 fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     let mut of_depth: BTreeMap<usize, Vec<(i128, Moving)>> = BTreeMap::new();
     let mut counted = QuickSet::default();
@@ -184,7 +184,7 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     }
     let mut any = false;
     for (depth, all) in of_depth {
-        // Some are in other turns of the loop around it.
+        // Some counters are in other iterations of the loop around it.
         if depth > 0 && counted.contains(&depth) {
             continue;
         }
@@ -202,8 +202,8 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     any
 }
 
-/// Counters that are no more than so much apart, each from the next, and what follows them in the
-/// same groups, however far.
+/// Collects counters that differ by at most `apart`, each from the next, and the numbers that
+/// follow them in the same groups, at any distance.
 fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
     let (mut counters, following): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, moving)| moving.counts == Counts::Itself);
@@ -229,16 +229,16 @@ fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
     near
 }
 
-/// Whether numbers of a type count: those of which small ones never wrap.
+/// Whether numbers of a type count, i.e. small ones never wrap.
 fn is_count(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::U32 | Scalar::U64 | Scalar::Usize | Scalar::I32 | Scalar::I64)
 }
 
-/// These counters, which are near each other, become sums with the same turns.
+/// Replaces counters that are near each other by sums with the same iterations.
 fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], statics: &Statics) {
     let (Some((least, _)), Some((most, _))) = (together.first(), together.last()) else { return };
     let scalars = together.iter().map(|(_, moving)| run.terms.scalar(moving.term));
-    // The widest: none may count further than the turns do.
+    // The widest type is used: no counter may go further than the iterations do.
     let Some(scalar) = scalars.max_by_key(|scalar| scalar.bytes()) else { return };
     let turns = run.terms.turns(scalar);
     let Statics { period, precision: Precision { past, .. }, .. } = *statics;
@@ -260,12 +260,12 @@ fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], statics: &
             }
         }
     }
-    // What was decided of these numbers holds of the sums, which are the same.
+    // Decisions about these numbers also hold for the sums, which are equal.
     for (condition, value) in run.facts.clone().decided_in_order() {
         let Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Eq), a, b) = *run.terms.node(condition) else {
             continue;
         };
-        // The number of a lane counts no turns.
+        // The number of a lane does not count iterations.
         if [a, b].iter().any(|side| matches!(run.terms.node(*side), Node::Symbol(Symbol::Elected(_)))) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Which changes are tried, the likeliest first.
+//! The changes that are tried, the likeliest first.
 
 use super::edit::{Edit, Gap, copies, flipped, parity_of, plus, release};
 use super::moves::moves;
@@ -10,23 +10,23 @@ use crate::ir::{
 };
 use crate::limits::WARP_THREADS;
 
-/// A change, and what is said of it.
+/// A change, and its description.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) edit: Edit,
     pub(super) repair: Repair,
 }
 
-/// A kernel and what is wrong with it.
+/// A kernel and its violation.
 struct Search<'k> {
     kernel: &'k Kernel,
     found: &'k Protocol,
-    /// Every statement, in order, with the loop that it is in.
+    /// Every statement, in order, with the variable of the `for` loop that directly contains it.
     stmts: Vec<(&'k Stmt, Option<LocalId>)>,
     all: Vec<Candidate>,
 }
 
-/// The candidates for a finding.
+/// Returns the candidates for a violation.
 pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
     let mut stmts = vec![];
     list(&kernel.body, None, &mut stmts);
@@ -83,7 +83,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
     search.all
 }
 
-/// What threads did, for the asynchronous proxy to see.
+/// Returns the fence that makes accesses of threads visible to the asynchronous proxy.
 pub(super) fn proxy_fence() -> StmtKind {
     StmtKind::Fence(Fence::ProxyAsync(FencedMemory::Shared(Scope::Cluster)))
 }
@@ -103,7 +103,8 @@ fn list<'k>(block: &'k Block, variable: Option<LocalId>, into: &mut Vec<(&'k Stm
 }
 
 impl<'k> Search<'k> {
-    /// Adds a change of the source: of one statement of several that are one there it is none.
+    /// Adds a change, if the source can express it. One of several copies of a statement cannot be
+    /// replaced alone.
     fn add(&mut self, edit: Edit, repair: Repair) {
         if let Edit::Replace(stmt, _) = edit
             && copies(&self.kernel.body, stmt).len() > 1
@@ -117,22 +118,23 @@ impl<'k> Search<'k> {
         self.add(Edit::Insert(at.gap, stmts), repair(at.place));
     }
 
-    /// The statements that the finding is about, the one of the error first.
+    /// Returns the statements of the violation, the reported one first.
     fn parties(&self) -> Vec<StmtId> {
         std::iter::once(&self.found.step).chain(&self.found.others).map(|step| step.stmt).collect()
     }
 
-    /// Whether a statement is written as it is, and no part of a pipeline's method.
+    /// Whether a statement is written in the source, and not part of a pipeline's method.
     fn is_written(&self, stmt: &Stmt) -> bool {
         self.kernel.pipeline_call(stmt.origin).is_none()
     }
 
-    /// Where a statement can be inserted, those next to what is wrong first.
+    /// Returns the positions for a new statement, those next to the violation first.
     fn openings(&self) -> Vec<Opening> {
         places::openings(&self.kernel.body, &self.parties())
     }
 
-    /// A proxy fence: before the meetings and arrivals behind the accesses, and elsewhere.
+    /// Tries a proxy fence: before the barriers and arrivals that follow the accesses, and
+    /// elsewhere.
     fn fences(&mut self) {
         let accesses = self.found.others.first().map(|other| other.stmt);
         let start = self.stmts.iter().position(|(stmt, _)| Some(stmt.id) == accesses).unwrap_or(0);
@@ -152,7 +154,7 @@ impl<'k> Search<'k> {
         self.insert(|_| Some(proxy_fence()), Repair::Fence);
     }
 
-    /// One statement at each opening.
+    /// Tries one statement at each position.
     fn insert(&mut self, kind: impl Fn(&Opening) -> Option<StmtKind>, repair: impl Fn(Place) -> Repair) {
         for opening in self.openings() {
             if let Some(kind) = kind(&opening) {
@@ -188,7 +190,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// The barrier of the load that takes part.
+    /// Returns the barrier of the load that takes part, and the variable of the loop around it.
     fn barrier_of_load(&self) -> Option<(&'k Expr, Option<LocalId>)> {
         let parties = self.parties();
         self.stmts.iter().filter(|(stmt, _)| parties.contains(&stmt.id)).find_map(|(stmt, variable)| {
@@ -203,7 +205,7 @@ impl<'k> Search<'k> {
         })
     }
 
-    /// A wait for the load: one that is there, again, or a new one.
+    /// Tries a wait for the load.
     fn waits(&mut self) {
         let Some((barrier, variable)) = self.barrier_of_load() else { return };
         let parity = parity_of(variable, barrier.span);
@@ -218,7 +220,7 @@ impl<'k> Search<'k> {
         variable.map_or("0".to_owned(), |variable| format!("{} & 1", self.kernel.local(variable).name))
     }
 
-    /// How the source names a barrier.
+    /// Returns the name of a barrier in the source.
     fn words(&self, barrier: &Expr) -> Option<String> {
         if let ExprKind::Shared(id) = barrier.kind {
             let is_part = self.kernel.pipelines.iter().any(|ring| ring.parts().any(|part| part == id));
@@ -238,7 +240,7 @@ impl<'k> Search<'k> {
     fn waits_for_stores(&mut self) {
         let wait = StmtKind::BulkWaitGroup { pending: 0, read_only: true };
         let has_commit = self.stmts.iter().any(|(stmt, _)| matches!(stmt.kind, StmtKind::BulkCommitGroup));
-        // Behind the commit that is there, or with one.
+        // The wait follows an existing commit, or comes with one.
         let commits: Vec<&Stmt> = self
             .stmts
             .iter()
@@ -261,7 +263,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Fewer groups that may stay open.
+    /// Tries to leave fewer groups open.
     fn groups(&mut self) {
         for (stmt, _) in self.stmts.clone() {
             if let StmtKind::BulkWaitGroup { pending, read_only } = stmt.kind {
@@ -274,7 +276,8 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// The statements that are operations on barriers of this one's kind, with the barrier.
+    /// Returns all operations on mbarriers, with the barrier and the variable of the loop around
+    /// them.
     fn operations(&self) -> Vec<(&'k Stmt, &'k Expr, &'k BarrierOp, Option<LocalId>)> {
         let operation = |(stmt, variable): &(&'k Stmt, Option<LocalId>)| {
             let StmtKind::Barrier { barrier, op, .. } = &stmt.kind else { return None };
@@ -283,13 +286,13 @@ impl<'k> Search<'k> {
         self.stmts.iter().filter_map(operation).collect()
     }
 
-    /// The barrier that is waited for in vain.
+    /// Returns the barrier of the reported operation.
     fn awaited(&self) -> Option<&'k Expr> {
         let operations = self.operations();
         operations.iter().find(|(stmt, ..)| stmt.id == self.found.step.stmt).map(|(_, barrier, ..)| *barrier)
     }
 
-    /// `arrive_expect_tx` for `expect_tx`.
+    /// Tries `arrive_expect_tx` instead of `expect_tx`.
     fn announcements(&mut self) {
         for (stmt, barrier, op, _) in self.operations() {
             if let BarrierOp::ExpectTx { bytes } = op
@@ -302,7 +305,8 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Other counts: as many arrivals as came, or as there are threads that arrive.
+    /// Tries other counts: all threads of the block, the arrivals so far, or the threads that
+    /// arrive.
     fn counts(&mut self) {
         let Some(counts) = self.found.counts else { return };
         let threads = u32::try_from(self.found.step.threads.threads.len()).unwrap_or(u32::MAX);
@@ -313,7 +317,7 @@ impl<'k> Search<'k> {
         let named = self.awaited().and_then(root);
         for (stmt, barrier, op, _) in self.operations() {
             let BarrierOp::Init { count } = op else { continue };
-            // Of a pipeline the user gives the count of the empty barriers alone.
+            // In a pipeline, the user chooses only the count of the empty barriers.
             let is_full = self.kernel.pipelines.iter().any(|ring| root(barrier) == Some(ring.full));
             if is_full || named.is_some() && root(barrier) != named {
                 continue;
@@ -331,7 +335,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Releases of slots that a consumer waits for.
+    /// Tries to release slots whose empty barrier is waited for.
     fn releases(&mut self) {
         let Some(empty) = self.awaited().and_then(root) else { return };
         let Some(ring) = self.kernel.pipelines.iter().find(|ring| ring.empty == empty) else { return };
@@ -346,7 +350,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Arrivals at the barrier that is waited for.
+    /// Tries arrivals at the barrier that is waited for.
     fn arrivals(&mut self) {
         let Some(barrier) = self.awaited() else { return };
         let Some(name) = self.words(barrier) else { return };
@@ -355,7 +359,7 @@ impl<'k> Search<'k> {
         self.insert(|_| Some(arrive.clone()), |at| Repair::Arrive { barrier: name.clone(), at });
     }
 
-    /// What is announced, by as much more as was copied.
+    /// Tries to announce as many bytes as were copied.
     fn bytes(&mut self) {
         let Some(counts) = self.found.counts else { return };
         let (Ok(received), Ok(expected)) =
@@ -382,7 +386,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// The other parity at each wait.
+    /// Tries the other parity at each wait, and that of the loop's counter.
     fn parities(&mut self) {
         for (stmt, barrier, op, variable) in self.operations() {
             let BarrierOp::Wait { parity } = op else { continue };
@@ -409,7 +413,7 @@ impl<'k> Search<'k> {
     }
 }
 
-/// Whether others learn by a statement of what its threads have done.
+/// Whether a statement releases what its threads have done to other threads.
 fn tells_others(kind: &StmtKind) -> bool {
     matches!(
         kind,
@@ -427,7 +431,7 @@ fn load_barrier<P>(kind: &CopyKind<P>) -> Option<&Expr> {
     }
 }
 
-/// The shared variable that a barrier is, or is one of.
+/// Returns the shared variable that a barrier is, or is one of.
 fn root(barrier: &Expr) -> Option<SharedId> {
     if let ExprKind::Shared(id) = barrier.kind {
         return Some(id);

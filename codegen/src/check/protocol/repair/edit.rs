@@ -1,4 +1,4 @@
-//! Changes of a kernel, as somebody may make them in the source.
+//! Changes to a kernel that a user might make in the source.
 
 use std::mem::discriminant;
 
@@ -7,26 +7,26 @@ use crate::ir::{
     Special, Stmt, StmtId, StmtKind, Sync, Type, visit,
 };
 
-/// Between which statements of a block.
+/// A position between statements of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Before this one.
+    /// Before this statement.
     Before(StmtId),
-    /// Behind this one.
+    /// After this statement.
     Behind(StmtId),
-    /// At the end of the block that this one is in.
+    /// At the end of the block that contains this statement.
     AtEnd(StmtId),
 }
 
 impl Gap {
-    /// The statement that names it.
+    /// Returns the statement that the gap refers to.
     pub(super) fn anchor(self) -> StmtId {
         match self {
             Self::Before(stmt) | Self::Behind(stmt) | Self::AtEnd(stmt) => stmt,
         }
     }
 
-    /// The gap of the same kind at another statement.
+    /// Returns the gap of the same kind at another statement.
     fn of(self, stmt: StmtId) -> Self {
         match self {
             Self::Before(_) => Self::Before(stmt),
@@ -36,8 +36,8 @@ impl Gap {
     }
 }
 
-/// The statements that are this one in the source: of a function that is called more than once
-/// there are several.
+/// Returns the statements that are this one in the source. There are several if a function is
+/// called more than once.
 pub(super) fn copies(body: &Block, id: StmtId) -> Vec<StmtId> {
     let Some(stmt) = find(body, id) else { return vec![] };
     let (span, kind) = (stmt.origin.span, discriminant(&stmt.kind));
@@ -51,23 +51,23 @@ pub(super) fn copies(body: &Block, id: StmtId) -> Vec<StmtId> {
     all
 }
 
-/// Whether two statements are of different calls.
+/// Whether two statements belong to different calls.
 fn is_called(one: &Stmt, other: &Stmt) -> bool {
     one.origin.call.is_some() && one.origin.call != other.origin.call
 }
 
-/// What is changed.
+/// A change.
 #[derive(Clone, Debug)]
 pub(super) enum Edit {
-    /// These statements are put there.
+    /// Inserts these statements.
     Insert(Gap, Vec<StmtKind>),
-    /// This statement becomes another.
+    /// Replaces this statement.
     Replace(StmtId, Box<StmtKind>),
-    /// This statement goes there.
+    /// Moves this statement.
     Move(StmtId, Gap),
 }
 
-/// The kernel, changed and numbered again.
+/// Returns the kernel with a change, and its statements numbered again.
 pub(super) fn applied(kernel: &Kernel, edit: &Edit) -> Kernel {
     let mut kernel = kernel.clone();
     match edit {
@@ -95,7 +95,7 @@ pub(super) fn applied(kernel: &Kernel, edit: &Edit) -> Kernel {
 }
 
 fn stmts(kinds: &[StmtKind], origin: Origin) -> Vec<Stmt> {
-    // What is inserted is no part of a call that its neighbour is a part of.
+    // An inserted statement is not part of the call that its neighbour is part of.
     let origin = Origin { call: None, ..origin };
     kinds.iter().map(|kind| Stmt::new(kind.clone(), origin)).collect()
 }
@@ -105,7 +105,7 @@ fn insert(body: &mut Block, gap: Gap, new: &[Stmt]) {
         let at = match gap {
             Gap::Before(_) => index,
             Gap::Behind(_) => index + 1,
-            // What leaves a block stays its end.
+            // A jump out of a block stays at its end.
             Gap::AtEnd(_) => stmts.iter().rposition(|stmt| !leaves(&stmt.kind)).map_or(0, |last| last + 1),
         };
         stmts.splice(at..at, new.iter().cloned());
@@ -116,7 +116,7 @@ fn leaves(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Break(_) | StmtKind::Continue(_) | StmtKind::Leave(_) | StmtKind::Return)
 }
 
-/// Calls `f` with the block that has a statement, and where in it.
+/// Calls `f` with the block that contains a statement, and the index of the statement.
 fn in_block(block: &mut Block, id: StmtId, f: &mut dyn FnMut(&mut Vec<Stmt>, usize)) -> bool {
     if let Some(index) = block.stmts.iter().position(|stmt| stmt.id == id) {
         f(&mut block.stmts, index);
@@ -126,7 +126,7 @@ fn in_block(block: &mut Block, id: StmtId, f: &mut dyn FnMut(&mut Vec<Stmt>, usi
     inner.any(|block| in_block(block, id, f))
 }
 
-/// A statement of a block, or inside one.
+/// Returns a statement of a block, or inside one.
 pub(super) fn find(block: &Block, id: StmtId) -> Option<&Stmt> {
     let mut found = None;
     visit::for_each_stmt(block, &mut |stmt| {
@@ -137,8 +137,9 @@ pub(super) fn find(block: &Block, id: StmtId) -> Option<&Stmt> {
     found
 }
 
-/// An arrival at one of a pipeline's empty barriers, instead of a wait at one of its full ones, with
-/// the fence that a release begins with: in each thread, or in one lane after its warp has met.
+/// Returns an arrival at a pipeline's empty barrier, for a wait at one of its full barriers, with
+/// the fence that a release begins with. It is by each thread, or by one lane after its warp has
+/// synchronised.
 pub(super) fn release(full: &Expr, [from, to]: [SharedId; 2], by_lane: bool) -> Vec<StmtKind> {
     let mut barrier = full.clone();
     visit::within_mut(&mut barrier, &mut |part| {
@@ -161,7 +162,7 @@ pub(super) fn release(full: &Expr, [from, to]: [SharedId; 2], by_lane: bool) -> 
     vec![fence, StmtKind::Sync(Sync::Warp), branch]
 }
 
-/// `variable & 1`, if there is one, or 0.
+/// Returns `variable & 1`, or 0 if there is no variable.
 pub(super) fn parity_of(variable: Option<LocalId>, span: crate::ir::Span) -> Expr {
     let Some(variable) = variable else { return Expr::constant(Const::Int(0), Scalar::U32, span) };
     let counts = Expr { kind: ExprKind::Local(variable), ty: Scalar::U32.into(), span };
@@ -173,7 +174,7 @@ pub(super) fn parity_of(variable: Option<LocalId>, span: crate::ir::Span) -> Exp
     }
 }
 
-/// `operand + by`, or what that is.
+/// Returns `operand + by`, evaluated if `operand` is a constant.
 pub(super) fn plus(operand: &Expr, by: i64) -> Expr {
     if let ExprKind::Const(Const::Int(value)) = operand.kind {
         let value = value + i128::from(by);
@@ -184,7 +185,7 @@ pub(super) fn plus(operand: &Expr, by: i64) -> Expr {
     Expr { kind: ExprKind::Binary(BinaryOp::Add, Box::new(operand.clone()), Box::new(by)), ..operand.clone() }
 }
 
-/// `operand ^ 1`.
+/// Returns `operand ^ 1`.
 pub(super) fn flipped(operand: &Expr) -> Expr {
     let one = Expr::constant(Const::Int(1), Scalar::U32, operand.span);
     Expr {

@@ -1,8 +1,8 @@
-//! The missing step: of the changes that somebody may make to a wrong kernel, the first with which
-//! it is right.
+//! Search for the missing step: of the changes that a user might make to a wrong kernel, the first
+//! that makes it right.
 //!
-//! Nothing is guessed. Each candidate is made in a copy of the kernel, and checked and judged as the
-//! kernel itself was. Only a wrong kernel is searched, and only for so many steps.
+//! Nothing is guessed. Each candidate is applied to a copy of the kernel, which is then checked and
+//! judged like the kernel itself. Only wrong kernels are searched, within a budget of steps.
 
 mod candidates;
 mod edit;
@@ -17,12 +17,12 @@ use crate::diag::mistake::{Protocol, Repair};
 use crate::diag::{Diagnostic, Sink};
 use crate::ir::Kernel;
 
-/// How many changes are tried.
+/// The most changes that are tried.
 const MOST_CANDIDATES: usize = 48;
-/// How much is looked at for all of them, as a multiple of what is looked at for the kernel.
+/// The budget for all of them, as a multiple of the kernel's own.
 const BUDGETS: u64 = 6;
 
-/// What was found of a kernel with this budget, with the step that is missing where there is one.
+/// Adds the missing step to a violation of a kernel, if the search finds one.
 pub fn with_missing_step(kernel: &CheckedKernel, found: Box<Diagnostic>, budget: Budget) -> Box<Diagnostic> {
     let Some(protocol) = found.protocol() else { return found };
     match search(kernel.kernel(), protocol, budget) {
@@ -44,7 +44,7 @@ fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
         left = left.saturating_sub(steps);
         match verdict {
             Verdict::Proved | Verdict::CheckedUpTo(_) => return Some(repair),
-            // As right as can be told.
+            // This is as right as the checker can tell.
             Verdict::NotDecided(doubts) if doubts.iter().all(|doubt| is_harmless(doubt.why)) => {
                 second = second.or(Some(repair));
             }
@@ -57,7 +57,7 @@ fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
     second
 }
 
-/// Whether a reason for doubt says nothing of what was found.
+/// Whether a reason undecided says nothing about the violation.
 fn is_harmless(why: Why) -> bool {
     match why {
         Why::Counting

@@ -1,4 +1,4 @@
-//! Steps of synchronisation that are there, elsewhere.
+//! Moves of existing synchronisation steps.
 
 use super::candidates::Candidate;
 use super::edit::{Edit, Gap, copies};
@@ -6,8 +6,8 @@ use super::places::is_alone;
 use crate::diag::mistake::{Destination, Movable, Place, Repair};
 use crate::ir::{BarrierOp, Block, Kernel, Stmt, StmtId, StmtKind, visit};
 
-/// Each step of synchronisation one statement earlier or later, or behind what it is inside; those
-/// that take part first.
+/// Returns the candidates that move a synchronisation step one statement earlier or later, or after
+/// the statement that contains it. Steps that take part in the violation come first.
 pub(super) fn moves(kernel: &Kernel, parties: &[StmtId]) -> Vec<Candidate> {
     let mut all = vec![];
     moves_in(kernel, &kernel.body, None, &mut all);
@@ -16,14 +16,15 @@ pub(super) fn moves(kernel: &Kernel, parties: &[StmtId]) -> Vec<Candidate> {
 }
 
 fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec<(StmtId, Candidate)>) {
-    // No part of a pipeline's method.
+    // Parts of a pipeline's methods are not written in the source.
     let is_written = |stmt: &&Stmt| kernel.pipeline_call(stmt.origin).is_none();
     for (index, stmt) in block.stmts.iter().enumerate() {
-        // Of a function that is called more than once, one call alone is none of the source.
+        // If a function is called more than once, one of its copies cannot be moved alone in the
+        // source.
         if let Some(step) = movable(&stmt.kind).filter(|_| is_written(&stmt))
             && copies(&kernel.body, stmt.id).len() == 1
         {
-            // Out of a function, it would go to the one who calls it.
+            // Moving a statement out of a function would put it into the caller.
             let around = around.filter(|around| around.origin.call == stmt.origin.call);
             let neighbours = [index.checked_sub(1), Some(index + 1)];
             let [before, behind] =
@@ -40,8 +41,8 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
     }
 }
 
-/// A step, before or behind another statement: told by their lines, where these have nothing else
-/// in them.
+/// Returns the candidate that moves a step before or after another statement. The repair refers to
+/// their lines if these contain nothing else.
 fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Destination) -> Candidate {
     let (from, at) = (stmt.origin.span, other.origin.span);
     let (gap, place) = match to {
@@ -53,7 +54,7 @@ fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Dest
     Candidate { edit: Edit::Move(stmt.id, gap), repair }
 }
 
-/// What a statement is, if it orders others.
+/// Returns the kind of a statement that orders others.
 fn movable(kind: &StmtKind) -> Option<Movable> {
     if let StmtKind::Fence(fence) = kind {
         Some(Movable::Fence(*fence))

@@ -1,19 +1,19 @@
-//! Places for new statements: between lines of the source, next to what is wrong.
+//! Positions for new statements: between lines of the source, next to the violation.
 
 use super::edit::Gap;
 use crate::diag::mistake::Place;
 use crate::ir::{Block, Kernel, Stmt, StmtId, visit};
 
-/// A place for a new statement.
+/// A position for a new statement.
 pub(super) struct Opening {
     pub(super) gap: Gap,
     pub(super) place: Place,
-    /// How far it is from what is wrong, in blocks around it.
+    /// The distance from the violation, by the number of blocks in between.
     distance: u32,
 }
 
-/// Where a statement can be inserted, those next to what is wrong first: before and behind the lines
-/// of what takes part, and of the blocks that it is in.
+/// Returns the positions for a new statement, those next to the violation first: around the lines
+/// of the statements that take part, and of the blocks that contain them.
 pub(super) fn openings(body: &Block, parties: &[StmtId]) -> Vec<Opening> {
     let mut all: Vec<Opening> = vec![];
     open(body, None, parties, &mut all);
@@ -21,7 +21,8 @@ pub(super) fn openings(body: &Block, parties: &[StmtId]) -> Vec<Opening> {
     all
 }
 
-/// The openings of a block inside a statement; how far in the next of the parties is.
+/// Adds the positions of a block inside the statement `around`. Returns the depth of the nearest
+/// statement that takes part.
 fn open(block: &Block, around: Option<&Stmt>, parties: &[StmtId], all: &mut Vec<Opening>) -> Option<u32> {
     let mut nearest: Option<u32> = None;
     for (index, stmt) in block.stmts.iter().enumerate() {
@@ -39,7 +40,8 @@ fn open(block: &Block, around: Option<&Stmt>, parties: &[StmtId], all: &mut Vec<
     nearest
 }
 
-/// The gap before the line that the statement at `index` begins in, if it begins one.
+/// Returns the gap before the line in which the statement at `index` begins, if no statement from a
+/// line before extends into that line.
 fn before(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
     let line = block.stmts.get(index)?.origin.span.first_line();
     let first = block.stmts[..index].iter().rposition(|stmt| stmt.origin.span.last_line() < line);
@@ -49,7 +51,8 @@ fn before(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Pl
     (is_alone && span.first_line() == line).then_some((Gap::Before(first.id), Place::Before(span)))
 }
 
-/// The gap behind the line that the statement at `index` ends in.
+/// Returns the gap after the line in which the statement at `index` ends, if no statement extends
+/// beyond that line.
 fn behind(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
     let line = block.stmts.get(index)?.origin.span.last_line();
     let next = block.stmts[index..].iter().position(|stmt| stmt.origin.span.first_line() > line);
@@ -59,7 +62,7 @@ fn behind(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Pl
     (is_alone && span.last_line() == line).then_some((Gap::Behind(last.id), Place::Behind(span)))
 }
 
-/// The gap at the end of the block, if that is not just behind the statement.
+/// Returns the gap at the end of the block, unless it directly follows the statement.
 fn at_end(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Place)> {
     let (stmt, last) = (block.stmts.get(index)?, block.stmts.last()?);
     let is_alone = around.is_none_or(|around| last.origin.span.last_line() < around.origin.span.last_line());
@@ -67,7 +70,7 @@ fn at_end(block: &Block, index: usize, around: Option<&Stmt>) -> Option<(Gap, Pl
     (is_alone && is_other).then_some((Gap::AtEnd(stmt.id), Place::AtEnd(stmt.origin.span)))
 }
 
-/// Whether the lines of a statement have nothing else in them, but what is inside it.
+/// Whether the lines of a statement contain nothing but the statement.
 pub(super) fn is_alone(kernel: &Kernel, stmt: &Stmt) -> bool {
     let span = stmt.origin.span;
     let mut inside = vec![stmt.id];
@@ -84,7 +87,7 @@ pub(super) fn is_alone(kernel: &Kernel, stmt: &Stmt) -> bool {
     alone
 }
 
-/// The gap before the line of a statement, wherever it is.
+/// Returns the gap before the line of a statement, in whatever block it is.
 pub(super) fn before_stmt(block: &Block, around: Option<&Stmt>, id: StmtId) -> Option<(Gap, Place)> {
     if let Some(index) = block.stmts.iter().position(|stmt| stmt.id == id) {
         return before(block, index, around);

@@ -1,31 +1,33 @@
-//! What counters have come to after any number of turns: `period * turns + rest`.
+//! Counters after any number of iterations: `period * turns + rest`.
 //!
-//! Where a loop is followed for all its turns at once, its counter is such a sum, whose period is a
-//! multiple of what it is divided by. So its stage and its phase are known although its value is
-//! not. Counters do not wrap: they stay below the ends of their loops, which a launch brings.
+//! If a loop is followed for all its iterations at once, its counter is such a sum. The period is a
+//! multiple of the numbers that the counter is divided by, so its stage and phase are known
+//! although its value is not. Counters do not wrap: they stay below the ends of their loops, which
+//! a launch brings.
 
 use super::{Node, Symbol, Term, Terms};
 use crate::ir::{BinaryOp, Scalar};
 
-/// Factors, and numbers that are added, below this are kept apart from the turns: sums of greater
-/// ones would wrap after few turns.
+/// The bound of factors and addends that are separated from the iterations. Sums of greater ones
+/// would wrap after few iterations.
 const MOST: i128 = 1 << 8;
-/// Periods below this are those of sums.
+/// The bound of the periods of sums.
 const MOST_PERIOD: i128 = 1 << 16;
-/// Rests below this are: a period, and what some turns add. Others may stand for what is subtracted.
+/// The bound of the rests of sums: a period, and the increments of some iterations. Greater ones
+/// may represent a subtraction.
 const MOST_REST: i128 = 1 << 12;
 
-/// `period * turns + rest`.
+/// The sum `period * turns + rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::check::protocol) struct Linear {
-    /// A symbol of turns, or a cast of one.
+    /// A symbol of iterations, or a cast of one.
     pub(in crate::check::protocol) turns: Term,
     pub(in crate::check::protocol) period: i128,
     pub(in crate::check::protocol) rest: i128,
 }
 
 impl Terms {
-    /// The term as such a sum.
+    /// Returns a term as such a sum.
     pub(in crate::check::protocol) fn linear(&self, term: Term) -> Option<Linear> {
         if !self.is_numbered(term) {
             return None;
@@ -45,12 +47,13 @@ impl Terms {
         (is_turns && is_small && self.counts_in(period)).then_some(Linear { turns, period, rest })
     }
 
-    /// Whether so many times the turns do not wrap: not more than what is counted does.
+    /// Whether the product of this period and the iterations does not wrap. It does not if the
+    /// counters themselves do not.
     fn counts_in(&self, period: i128) -> bool {
         period == 1 || self.period > 0 && self.period % period == 0
     }
 
-    /// The sum as a term.
+    /// Returns the sum as a term.
     pub(in crate::check::protocol) fn sum(&mut self, Linear { turns, period, rest }: Linear) -> Term {
         let scalar = self.scalar(turns);
         let product = match period {
@@ -67,7 +70,7 @@ impl Terms {
         self.add(Node::Binary(BinaryOp::Add, product, rest), scalar)
     }
 
-    /// What an operation with such a sum comes to, if that is known or a sum as well.
+    /// Computes an operation with such a sum, if the result is known or is such a sum.
     pub(in crate::check::protocol) fn of_turns(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         match (self.linear(a), self.linear(b)) {
             (Some(a), Some(b)) => self.of_two(op, a, b),
@@ -87,19 +90,19 @@ impl Terms {
         }
     }
 
-    /// The low bits of a sum less a number, which are the same if that wraps.
+    /// Computes the low bits of a sum minus a number. They are the same if the difference wraps.
     fn of_wrapped(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         let Node::Binary(BinaryOp::Sub, sum, less) = *self.node(a) else { return None };
         let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
         let modulo = if op == BinaryOp::And { by + 1 } else { by };
         let scalar = self.scalar(turns);
-        // A remainder has the sign of what is divided.
+        // A remainder has the sign of the dividend.
         let is_low = op == BinaryOp::And || op == BinaryOp::Rem && !scalar.is_signed();
         (is_low && is_power_of_two(modulo) && period % modulo == 0)
             .then(|| self.number((rest - less).rem_euclid(modulo), scalar))
     }
 
-    /// Of two counters that have come equally far.
+    /// Computes an operation on two counters with the same iterations.
     fn of_two(&mut self, op: BinaryOp, a: Linear, b: Linear) -> Option<Term> {
         let scalar = self.scalar(a.turns);
         if a.turns != b.turns || a.period != b.period {
@@ -171,7 +174,7 @@ impl Terms {
         }
     }
 
-    /// A sum keeps its form as a number of another type that has all of its numbers.
+    /// Casts a sum to a type that contains all of its numbers. The result is a sum again.
     pub(in crate::check::protocol) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let sum = self.linear(a)?;
         if !keeps_numbers(self.scalar(a), to) {
@@ -183,7 +186,7 @@ impl Terms {
     }
 }
 
-/// Whether a type has all numbers of another that counts.
+/// Whether `to` contains all counts that `from` contains.
 fn keeps_numbers(from: Scalar, to: Scalar) -> bool {
     let most = |scalar: Scalar| scalar.integer_range().map(|(_, most)| most);
     most(from).is_some() && most(to) >= most(from)
@@ -193,7 +196,7 @@ fn is_power_of_two(number: i128) -> bool {
     number > 0 && number & (number - 1) == 0
 }
 
-/// The least power of two that is greater.
+/// Returns the least power of two that is greater than a number.
 fn power_of_two_above(number: i128) -> i128 {
     (0..).map(|bits| 1 << bits).find(|power| *power > number).unwrap_or(i128::MAX)
 }

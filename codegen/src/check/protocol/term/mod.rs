@@ -1,9 +1,10 @@
-//! Values as far as they are known when the kernel is compiled: numbers, and formulas over what a
+//! Values as far as they are known at compile time: numbers, and formulas over the values that a
 //! launch brings.
 //!
-//! Terms are hash-consed: what is computed the same way is the same term, so that two threads that
-//! read one parameter decide alike. Arithmetic wraps as the hardware's does
-//! ([`eval`](crate::ir::eval)). Floats have no terms: nothing that synchronises depends on them.
+//! Terms are hash-consed: values that are computed in the same way are the same term, so two
+//! threads that read one parameter decide alike. Arithmetic wraps as in the hardware
+//! ([`eval`](crate::ir::eval)). Floats have no terms, since nothing that synchronises depends on
+//! them.
 
 pub(super) mod linear;
 mod node;
@@ -21,29 +22,30 @@ use crate::quick::QuickMap;
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
-    /// The number of each but those that are small.
+    /// The term of each node, except small numbers.
     numbers: QuickMap<(Node, Scalar), Term>,
     small: Smalls,
-    /// The two truth values.
+    /// The terms of the two truth values.
     truths: [Option<Term>; 2],
-    /// Of each node whether it is made of symbols that a run gave numbers to.
+    /// For each term, whether it contains a symbol that an execution has numbered.
     numbered: Vec<bool>,
-    /// Of each node how many operations it is written with.
+    /// For each term, the number of operations in it.
     sizes: Vec<u32>,
-    /// How many fresh symbols there are, and how many of turns.
+    /// The number of fresh symbols, and that of symbols of iterations.
     given: [u32; 2],
-    /// The period of loop counters: multiples of turns that divide it do not wrap.
+    /// The period of loop counters. Iteration counts do not wrap when multiplied by a divisor of
+    /// it.
     period: i128,
-    /// Operations since somebody asked.
+    /// Operations since the last call of `take_operations`.
     operations: u64,
 }
 
-/// What is written with more operations is not followed: a sum that grows in every turn by what a
-/// launch brings, say. All that walks through terms is bounded by this.
+/// The most operations in a term that is followed. A sum that grows in every iteration by a number
+/// of the launch exceeds it. This bounds everything that walks through terms.
 const LARGEST: u32 = 500;
 
 impl Term {
-    /// The term, unless it is too large to be followed.
+    /// Returns the term, unless it is too large to be followed.
     pub(super) fn small(self, terms: &Terms) -> Option<Self> {
         (terms.sizes[self.0 as usize] <= LARGEST).then_some(self)
     }
@@ -69,7 +71,7 @@ impl Terms {
         term
     }
 
-    /// A term that is not there yet.
+    /// Adds a term that does not exist yet.
     fn push(&mut self, node: Node, scalar: Scalar) -> Term {
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let (mut numbered, mut size) = (node.given().is_some(), 1_u32);
@@ -84,39 +86,39 @@ impl Terms {
         term
     }
 
-    /// From now on, what counts turns is a multiple of this, and a rest.
+    /// Sets the period of loop counters. From now on they are a multiple of it and a rest.
     pub(super) fn count_in(&mut self, period: i128) {
         self.period = period;
     }
 
-    /// How many operations were computed since this was asked last.
+    /// Returns how many operations were computed since the last call.
     pub(super) fn take_operations(&mut self) -> u64 {
         std::mem::take(&mut self.operations)
     }
 
-    /// The memory that all terms take, in bytes.
+    /// Returns the memory that all terms take, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        // A node, its entry in the map, and what is said of it.
+        // A node, its entry in the map, and its properties.
         const OF_A_TERM: usize = 2 * size_of::<(Node, Scalar)>() + 32;
         (self.nodes.len() * OF_A_TERM) as u64
     }
 
-    /// How a term is made.
+    /// Returns the node of a term.
     pub(super) fn node(&self, term: Term) -> &Node {
         &self.nodes[term.0 as usize].0
     }
 
-    /// Its type.
+    /// Returns the type of a term.
     pub(super) fn scalar(&self, term: Term) -> Scalar {
         self.nodes[term.0 as usize].1
     }
 
-    /// Its value, if that is known.
+    /// Returns the value of a term, if it is known.
     pub(super) fn known(&self, term: Term) -> Option<Known> {
         if let Node::Known(known) = self.node(term) { Some(*known) } else { None }
     }
 
-    /// Its value, if it is a known integer.
+    /// Returns the value of a term, if it is a known integer.
     pub(super) fn int(&self, term: Term) -> Option<i128> {
         match self.small.get(term) {
             Some((_, number)) => Some(number.into()),
@@ -124,20 +126,20 @@ impl Terms {
         }
     }
 
-    /// A known value.
+    /// Returns the term of a constant, if it has one.
     pub(super) fn constant(&mut self, value: Const, scalar: Scalar) -> Option<Term> {
         let known = Known::of(value)?;
         Some(self.add(Node::Known(known), scalar))
     }
 
-    /// A known integer.
+    /// Returns the term of an integer.
     pub(super) fn number(&mut self, value: impl Into<i128>, scalar: Scalar) -> Term {
         let number = value.into();
         self.add_small(number, scalar)
             .unwrap_or_else(|| self.add_new(Node::Known(Known::Int(number)), scalar))
     }
 
-    /// A truth value.
+    /// Returns the term of a truth value.
     pub(super) fn truth(&mut self, value: bool) -> Term {
         if let Some(term) = self.truths[usize::from(value)] {
             return term;
@@ -151,19 +153,19 @@ impl Terms {
         self.add(Node::Symbol(symbol), scalar)
     }
 
-    /// A value of which nothing is known.
+    /// Creates a symbol of which nothing is known.
     pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
         self.given[0] += 1;
         self.add(Node::Symbol(Symbol::Fresh(self.given[0])), scalar)
     }
 
-    /// Any number of turns.
+    /// Creates a symbol for any number of iterations.
     pub(super) fn turns(&mut self, scalar: Scalar) -> Term {
         self.given[1] += 1;
         self.add(Node::Symbol(Symbol::Turns(self.given[1])), scalar)
     }
 
-    /// What is divided by what in `x / c + (x % c != 0)`, which is how `div_ceil` is computed.
+    /// Matches `x / c + (x % c != 0)`, which is how `div_ceil` is computed. Returns `x` and `c`.
     pub(super) fn rounded_up(&self, term: Term) -> Option<(Term, i128)> {
         let Node::Binary(BinaryOp::Add, quotient, more) = *self.node(term) else { return None };
         let Node::Binary(BinaryOp::Div, of, by) = *self.node(quotient) else { return None };
@@ -176,23 +178,23 @@ impl Terms {
         self.int(by).filter(|by| is_rest && *by > 0).map(|by| (of, by))
     }
 
-    /// How many symbols have got numbers, fresh ones and those of turns.
+    /// Returns how many symbols have been numbered: fresh ones, and those of iterations.
     pub(super) fn given(&self) -> [u32; 2] {
         self.given
     }
 
-    /// That so many have.
+    /// Sets how many symbols have been numbered.
     pub(super) fn set_given(&mut self, given: [u32; 2]) {
         self.given = given;
     }
 
-    /// Whether a term is made of symbols that a run gave numbers to.
+    /// Whether a term contains a symbol that an execution has numbered.
     pub(super) fn is_numbered(&self, term: Term) -> bool {
         self.numbered[term.0 as usize]
     }
 
-    /// Fresh symbols count from the beginning again: a world that decides as another did meets the
-    /// same ones.
+    /// Numbers symbols from the beginning again. An execution that decides as another one did then
+    /// has the same symbols.
     pub(super) fn restart(&mut self) {
         self.given = [0; 2];
     }
@@ -225,7 +227,7 @@ impl Terms {
         }
     }
 
-    /// What an operation gives for these numbers, of the type of `a`.
+    /// Returns the result of an operation on these numbers, which have the type of `a`.
     pub(super) fn binary_of_known(&self, op: BinaryOp, a: Term, [x, y]: [i128; 2]) -> Option<i128> {
         let (x, y, scalar) = (Known::Int(x), Known::Int(y), self.scalar(a));
         let small = small::binary(op, x, y, scalar);
@@ -279,7 +281,8 @@ impl Terms {
         }
     }
 
-    /// `a < b`: of a least or greatest number that is a condition on each of the two.
+    /// Returns `a < b`. If one side is a minimum or maximum, that is a condition on each of its
+    /// operands.
     fn less(&mut self, a: Term, b: Term) -> Term {
         for (side, other, is_left) in [(a, b, true), (b, a, false)] {
             let Node::Math(op @ (MathOp::Min | MathOp::Max), both) = self.node(side).clone() else {
@@ -290,14 +293,14 @@ impl Terms {
                 let (a, b) = if is_left { (part, other) } else { (other, part) };
                 self.binary(BinaryOp::Lt, a, b)
             });
-            // A least number is less than another where one of the two is.
+            // A minimum is less than a number if one of its operands is.
             let any = (op == MathOp::Min) == is_left;
             return self.connective(if any { BinaryOp::Or } else { BinaryOp::And }, each[0], each[1]);
         }
         self.add(Node::Binary(BinaryOp::Lt, a, b), Scalar::Bool)
     }
 
-    /// `&` and `|` of truth values, of which one may be known.
+    /// Returns the `&` or `|` of truth values, and simplifies it if one of them is known.
     fn connective(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         let neutral = op == BinaryOp::And;
         for (one, other) in [(a, b), (b, a)] {
@@ -310,7 +313,8 @@ impl Terms {
         self.add(Node::Binary(op, a, b), Scalar::Bool)
     }
 
-    /// Sums are kept as `x + c`, so that a counter and its successor are told apart by `c`.
+    /// Simplifies arithmetic. Sums are kept as `x + c`, so that a counter and its successor differ
+    /// in `c` only.
     pub(super) fn arithmetic(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
         let scalar = self.scalar(a);
         let (x, y) = (self.int(a), self.int(b));
@@ -349,7 +353,8 @@ impl Terms {
         self.add(Node::Binary(op, a, b), scalar)
     }
 
-    /// The minuend of a difference whose subtrahend is `by`; the sum of both is it, also if it wraps.
+    /// Returns the minuend of a difference whose subtrahend is `by`. The sum of both is the
+    /// minuend, even if the difference wraps.
     fn minuend(&self, difference: Term, by: Term) -> Option<Term> {
         let (whole, less) = self.node(difference).operands_of_binary(BinaryOp::Sub)?;
         (less == by).then_some(whole)
@@ -361,7 +366,7 @@ impl Terms {
         if from == to {
             return Some(a);
         }
-        // All of these types have it.
+        // All types with small numbers contain this one.
         if let Some(term) = self.cast_small(a, to) {
             return Some(term);
         }
@@ -395,14 +400,14 @@ impl Terms {
         Some(self.add(Node::Integer(op, operands), result))
     }
 
-    /// The terms that a term is made of.
+    /// Returns the operands of a term.
     pub(super) fn operands(&self, term: Term) -> Vec<Term> {
         let mut all = vec![];
         each_operand(self.node(term), |operand| all.push(operand));
         all
     }
 
-    /// The value of a term if its symbols have these.
+    /// Evaluates a term with these numbers for its symbols.
     pub(super) fn evaluate(&self, term: Term, numbers: &QuickMap<Term, i128>) -> Option<Known> {
         if let Node::Symbol(_) = self.node(term) {
             Some(self.number_of(term, *numbers.get(&term)?))
@@ -411,12 +416,12 @@ impl Terms {
         }
     }
 
-    /// The value of a symbol that has this number.
+    /// Returns the value of a symbol that has this number.
     fn number_of(&self, symbol: Term, number: i128) -> Known {
         if self.scalar(symbol) == Scalar::Bool { Known::Bool(number != 0) } else { Known::Int(number) }
     }
 
-    /// The value of what is no symbol, from those of its operands.
+    /// Evaluates a term that is not a symbol, from the values of its operands.
     fn apply(&self, term: Term, value: &impl Fn(Term) -> Option<Known>) -> Option<Known> {
         let of = |term: &Term| value(*term).map(Known::value);
         let scalar = self.scalar(term);

@@ -1,4 +1,4 @@
-//! What a term is: a number, a symbol, or an operation on others.
+//! The nodes of terms: numbers, symbols, and operations on other terms.
 
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Special, UnaryOp};
 
@@ -7,7 +7,7 @@ use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Special, UnaryOp};
 pub(in crate::check::protocol) struct Term(pub(super) u32);
 
 impl Term {
-    /// Its number: terms that are made the same way have the same.
+    /// Returns the number of the term. Terms that are built in the same way have the same number.
     pub(in crate::check::protocol) fn number(self) -> u32 {
         self.0
     }
@@ -20,41 +20,41 @@ pub(in crate::check::protocol) enum Known {
     Int(i128),
 }
 
-/// What is not known before the launch.
+/// A value that is not known before the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::check::protocol) enum Symbol {
     /// A scalar parameter.
     Param(u32),
     /// The length of a slice.
     Len(u32),
-    /// Where the cluster, or the block, is in the grid, and how large that is.
+    /// The index of the cluster in the grid, or the extent of the grid.
     Place(Special),
-    /// The lane that `elect_one` picks of a warp, by the number of the warp in its block.
+    /// The lane that `elect_one` picks, by the index of the warp in its block.
     Elected(u32),
-    /// What a slice that the kernel does not write has at an index.
+    /// The element at an index of a slice that the kernel does not write.
     Read(u32, Term),
-    /// Anything else, such as what an atomic operation gives: a new one each time.
+    /// Any other value, such as the result of an atomic operation. Each one is a new symbol.
     Fresh(u32),
-    /// How often loops have gone through a period of their counters: 0, or any number more that is
-    /// so small that no sum with it wraps. Counters that go on together have the same symbol.
+    /// The number of periods that loop counters have gone through: 0 or more, but so few that no
+    /// sum with it wraps. Counters that advance together share a symbol.
     Turns(u32),
 }
 
-/// How a term is made.
+/// The structure of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::check::protocol) enum Node {
     Known(Known),
     Symbol(Symbol),
     Not(Term),
     Unary(UnaryOp, Term),
-    /// Comparisons are `Eq` and `Lt` alone.
+    /// `Eq` and `Lt` are the only comparisons.
     Binary(BinaryOp, Term, Term),
     Cast(Term),
     Math(MathOp, Vec<Term>),
     Integer(IntegerOp, Vec<Term>),
 }
 
-/// The symbols that a run gives numbers to.
+/// The kinds of symbols that an execution numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::check::protocol) enum Given {
     Fresh,
@@ -62,7 +62,7 @@ pub(in crate::check::protocol) enum Given {
 }
 
 impl Node {
-    /// Of a symbol that has a number from a run, which kind it is.
+    /// Returns the kind of a symbol that an execution has numbered.
     pub(in crate::check::protocol) fn given(&self) -> Option<Given> {
         match self {
             Self::Symbol(Symbol::Fresh(_)) => Some(Given::Fresh),
@@ -80,7 +80,7 @@ impl Node {
         }
     }
 
-    /// The operands of this operation, if it is one.
+    /// Returns the operands if this is the operation `wanted`.
     pub(in crate::check::protocol) fn operands_of_binary(&self, wanted: BinaryOp) -> Option<(Term, Term)> {
         if let Self::Binary(op, a, b) = *self
             && op == wanted
@@ -115,7 +115,7 @@ impl Known {
     }
 }
 
-/// Visits the terms that a term is made of.
+/// Visits the operands of a node.
 pub(super) fn each_operand(node: &Node, mut visit: impl FnMut(Term)) {
     match node {
         Node::Known(_)

@@ -1,28 +1,29 @@
-//! Small numbers, which most terms are: those that count and point.
+//! Small numbers. Most terms are small numbers, because they count or address.
 
 use super::{Known, Node, Term, Terms};
 use crate::ir::{BinaryOp, Scalar};
 
-/// How many bits a small number has.
+/// The number of bits of a small number.
 const BITS: u32 = 16;
 /// Numbers below this are small.
 const SMALL: u32 = 1 << BITS;
-/// What is no small number, or not there.
+/// Marks a term that is not a small number, and a number without a term.
 const NONE: u32 = u32::MAX;
-/// The types whose small numbers are kept, each on a shelf.
+/// The number of types whose small numbers are stored, each on a shelf of its own.
 const SHELVES: usize = 4;
 
-/// The small numbers of all terms, in as few bytes as will do: most of a check's time is spent here.
+/// The small numbers of all terms, in as few bytes as possible, since most of a check's time is
+/// spent here.
 #[derive(Debug, Default)]
 pub(super) struct Smalls {
-    /// The terms of each type's numbers.
+    /// The terms of the numbers of each type.
     terms: [Vec<u32>; SHELVES],
-    /// Of each term its type's shelf, and below that its number.
+    /// For each term, the shelf of its type, and below that its number.
     of: Vec<u32>,
 }
 
 impl Smalls {
-    /// Notes the next term.
+    /// Records the next term.
     pub(super) fn push(&mut self, node: &Node, scalar: Scalar) {
         let number =
             if let Node::Known(Known::Int(number)) = *node { u32::try_from(number).ok() } else { None };
@@ -30,15 +31,15 @@ impl Smalls {
         self.of.push(number.filter(|number| *number < SMALL).map_or(NONE, |number| shelf << BITS | number));
     }
 
-    /// Where the numbers of a term's type are kept, if that is one of those, and the small number that
-    /// the term is.
+    /// Returns the shelf and the number of a term that is a small number. The shelf is [`SHELVES`]
+    /// if its type has none.
     pub(super) fn get(&self, term: Term) -> Option<(usize, u32)> {
         let of = self.of[term.0 as usize];
         (of != NONE).then_some(((of >> BITS) as usize, of & (SMALL - 1)))
     }
 }
 
-/// Where the small numbers of a type are kept, of those that count and point.
+/// Returns the shelf of a type. Only types that count or address have one.
 fn shelf(scalar: Scalar) -> Option<usize> {
     match scalar {
         Scalar::U32 => Some(0),
@@ -61,13 +62,13 @@ fn shelf(scalar: Scalar) -> Option<usize> {
     }
 }
 
-/// The type of a shelf's numbers.
+/// Returns the type of a shelf's numbers.
 fn scalar(shelf: usize) -> Scalar {
     [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64][shelf]
 }
 
-/// What numbers below 2^31 come to, of types that hold them and more, where that is below 2^31 as
-/// well: without the arithmetic of 128 bits.
+/// Computes an operation on numbers below 2^31 whose result is also below 2^31, without the
+/// arithmetic of 128 bits. Types without a shelf have no result.
 pub(super) fn binary(op: BinaryOp, x: Known, y: Known, scalar: Scalar) -> Option<Known> {
     const END: u64 = 1 << 31;
     let (Known::Int(x), Known::Int(y)) = (x, y) else { return None };
@@ -97,7 +98,7 @@ pub(super) fn binary(op: BinaryOp, x: Known, y: Known, scalar: Scalar) -> Option
 }
 
 impl Terms {
-    /// The term of a number that is small, of a type whose small numbers are kept.
+    /// Returns the term of a number, if it is small and its type has a shelf.
     pub(super) fn add_small(&mut self, number: i128, scalar: Scalar) -> Option<Term> {
         let number = u32::try_from(number).ok().filter(|number| *number < SMALL)?;
         Some(self.small_number(number, shelf(scalar)?))
@@ -121,14 +122,14 @@ impl Terms {
         term
     }
 
-    /// A small number as one of another type.
+    /// Returns a small number as one of another type.
     pub(super) fn cast_small(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let (_, number) = self.small.get(a)?;
         Some(self.small_number(number, shelf(to)?))
     }
 
-    /// What small numbers come to, of the operations that addresses and loops are made of: nothing
-    /// wraps.
+    /// Computes an operation on small numbers that addresses and loops use. The result is small, so
+    /// nothing wraps.
     pub(super) fn binary_of_small(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         let ((shelf, a), (_, b)) = (self.small.get(a)?, self.small.get(b)?);
         if shelf == SHELVES {
@@ -149,7 +150,8 @@ impl Terms {
             BinaryOp::Ge => return Some(self.truth(a >= b)),
             BinaryOp::Eq => return Some(self.truth(a == b)),
             BinaryOp::Ne => return Some(self.truth(a != b)),
-            // Less than the bits of any of these types, of which the result has fewer than 32.
+            // The shift is less than the bits of any of these types, and the result has fewer than
+            // 32 bits.
             BinaryOp::Shl if b < BITS => a << b,
             BinaryOp::Shr if b < BITS => a >> b,
             BinaryOp::Shl | BinaryOp::Shr => return None,

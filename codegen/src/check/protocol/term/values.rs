@@ -1,17 +1,17 @@
-//! The values of terms, where symbols get other numbers one at a time.
+//! The values of terms, updated as one symbol after the other gets another number.
 
 use super::{Known, Node, Term, Terms, each_operand};
 use crate::quick::QuickMap;
 
-/// The values of all terms that some are made of.
+/// The values of some terms and of everything that they are computed from.
 pub(in crate::check::protocol) struct Values<'t> {
     terms: &'t Terms,
-    /// By the numbers of terms.
+    /// Indexed by the numbers of terms.
     all: Vec<Option<Known>>,
 }
 
 impl<'t> Values<'t> {
-    /// Those of terms in an order in which operands come first, if symbols have these numbers.
+    /// Evaluates terms with these numbers for symbols. `ordered` has operands first.
     pub(in crate::check::protocol) fn of(
         terms: &'t Terms,
         ordered: &[Term],
@@ -27,7 +27,7 @@ impl<'t> Values<'t> {
         values
     }
 
-    /// The value of one of the terms, or `None` if it has none.
+    /// Returns the value of one of the terms, or `None` if it has none.
     pub(in crate::check::protocol) fn get(&self, term: Term) -> Option<Known> {
         self.all[term.0 as usize]
     }
@@ -37,7 +37,7 @@ impl<'t> Values<'t> {
         self.all[symbol.0 as usize] = Some(self.terms.number_of(symbol, number));
     }
 
-    /// Computes terms again, of which operands come first.
+    /// Evaluates terms again. `ordered` has operands first.
     pub(in crate::check::protocol) fn renew(&mut self, ordered: &[Term]) {
         for &term in ordered {
             self.all[term.0 as usize] = self.terms.apply(term, &|operand| self.get(operand));
@@ -46,21 +46,21 @@ impl<'t> Values<'t> {
 }
 
 impl Terms {
-    /// A term and all that its value is computed from, each once, operands first.
+    /// Returns a term and everything that its value is computed from, each once, operands first.
     pub(in crate::check::protocol) fn parts(&self, term: Term) -> Vec<Term> {
         let (mut parts, mut next) = (vec![term], 0);
         while let Some(&part) = parts.get(next) {
             self.each_part(part, |operand| parts.push(operand));
             next += 1;
         }
-        // A term is made after its operands, and has a greater number.
+        // Operands exist before the term that uses them, and have smaller numbers.
         parts.sort_unstable();
         parts.dedup();
         parts
     }
 
-    /// Visits what the value of a term is computed from: of a symbol nothing, also if that is read
-    /// from memory at an index.
+    /// Visits the operands that the value of a term is computed from. A symbol has none, even if it
+    /// is read from memory at an index.
     pub(in crate::check::protocol) fn each_part(&self, term: Term, visit: impl FnMut(Term)) {
         if !matches!(self.node(term), Node::Symbol(_)) {
             each_operand(self.node(term), visit);

@@ -1,4 +1,4 @@
-//! Tensor cores.
+//! Tensor core operations of a warpgroup.
 
 mod sync;
 
@@ -18,76 +18,76 @@ use crate::ir::{
 };
 use crate::limits::{NAMED_BARRIERS, THREAD_REGISTERS, WARPGROUP_THREADS};
 
-/// What tensor cores do not do.
+/// An operation that tensor cores do not support.
 #[derive(Clone, Debug)]
 pub(crate) enum Mma {
-    /// A block of so many threads, which stand here, and are no warpgroups.
+    /// A block whose threads, specified at `at`, are not whole warpgroups.
     Warpgroups { threads: u64, at: Span },
-    /// `printf!` beside a multiplication.
+    /// `printf!` in a kernel with multiplications.
     Printf,
-    /// `print_tile` beside a multiplication.
+    /// `print_tile` in a kernel with multiplications.
     PrintTile,
-    /// Elements that no accumulator holds.
+    /// Elements that an accumulator cannot hold.
     AccumulatorElement(Scalar),
-    /// Columns that no accumulator has.
+    /// Columns that an accumulator cannot have.
     AccumulatorColumns(u32),
-    /// An accumulator that takes more registers than a thread has.
+    /// An accumulator that needs more registers than a thread has.
     AccumulatorRegisters { ty: AccumulatorType, registers: u64 },
-    /// Rows of a matrix in registers that are no multiple of an instruction's.
+    /// A matrix in registers whose rows are not a multiple of an instruction's.
     Rows { team: Team, ty: Type, rows: u32 },
-    /// Elements that are not multiplied so.
+    /// Elements that this operation cannot multiply.
     Factor { op: MmaOp, element: Scalar },
-    /// The columns of an operand in registers, of which an instruction takes so many.
+    /// An operand in registers whose columns are not a multiple of an instruction's.
     FragmentDepth { ty: FragmentType, step: u32 },
-    /// Elements that are not negated.
+    /// Elements that cannot be negated.
     Negated(Scalar),
-    /// A tile that is no operand.
+    /// A tile that cannot be an operand.
     OperandTile(TileType),
-    /// An operand in shared memory that no instruction reads so.
+    /// An operand in shared memory that no instruction can read.
     Operand { op: MmaOp, ty: OperandType, fault: OperandFault },
-    /// A left operand of other rows than the accumulator.
+    /// A left operand that does not have the accumulator's rows.
     LeftRows { found: u32, wanted: u32 },
-    /// A right operand of other rows than the accumulator has columns.
+    /// A right operand whose rows are not the accumulator's columns.
     RightRows { found: u32, wanted: u32 },
-    /// Operands that differ along what is summed.
+    /// Operands with different extents along K.
     Depths { left: u32, right: u32 },
     /// A right operand that is sparse.
     SparseRight,
-    /// Metadata of other registers than a sparse operand of so many rows and columns has.
+    /// Metadata with the wrong number of registers for a sparse operand of `rows` by `depth`.
     Metadata { element: Operand, found: u32, wanted: u32, rows: u32, depth: u32 },
-    /// A right operand whose span is too narrow for a sparse left one.
+    /// A right operand whose swizzle span is too narrow for a sparse left operand.
     SparseSpan(OperandType),
-    /// Elements whose products are not added up to a limit.
+    /// Elements whose sum of products cannot saturate.
     NotSaturating(Operand),
-    /// A multiplication of a form that no instruction has.
+    /// A multiplication with a form that no instruction has.
     Form { form: Form, fault: FormFault },
-    /// Elements of a tile that an accumulator is not stored as.
+    /// A tile whose elements this accumulator cannot be stored as.
     StoredElement { sum: Scalar, tile: Scalar },
-    /// Elements of global memory that an accumulator is not stored as.
+    /// A matrix in global memory whose elements this accumulator cannot be stored as.
     StoredMatrix { sum: Scalar, matrix: Scalar },
-    /// So many columns, which are not stored together.
+    /// Columns that cannot be stored together.
     StoredColumns { sum: AccumulatorType, columns: u32 },
-    /// A tile of a shape that an accumulator is not stored to.
+    /// A tile with a shape that this accumulator cannot be stored to.
     StoredTile { sum: AccumulatorType, tile: TileType },
     /// Columns that an accumulator does not have.
     Columns { first: i128, columns: u32, sum: AccumulatorType, turns: Vec<Turn> },
-    /// An accumulator that does not become an operand of such elements.
+    /// An accumulator that cannot become an operand with these elements.
     Packed { sum: AccumulatorType, element: Scalar },
-    /// An accumulator whose columns are no whole steps of an operand.
+    /// An accumulator whose columns are not a multiple of an operand's step.
     PackedColumns(AccumulatorType),
-    /// An accumulator whose rows are not reduced.
+    /// An accumulator whose rows cannot be reduced.
     ReducedRows(AccumulatorType),
-    /// Registers that no warpgroup asks for.
+    /// A register count that a warpgroup cannot request.
     Registers(u32),
-    /// A number that picks registers, and is not known.
+    /// A number that selects registers, and is not a constant.
     Unknown(RegisterIndex),
-    /// A multiplication that is open on one of two paths; this one, if one is known.
+    /// A multiplication that is in flight on only one of two paths, and its location if known.
     OpenOnOnePath { open: Option<Span> },
-    /// A multiplication that nobody waits for.
+    /// A multiplication that is never waited for.
     NeverAwaited { accumulator: String },
 }
 
-/// A number that picks registers.
+/// A number that selects registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RegisterIndex {
     Element,
@@ -256,24 +256,25 @@ impl Mma {
     }
 }
 
-/// What a warpgroup does and has together.
+/// A mistake in the collective operations or the shared resources of a warpgroup.
 #[derive(Clone, Debug)]
 pub(crate) enum Warpgroup {
-    /// What threads do together where they may have parted, for this reason.
+    /// A collective operation at a point where threads may have diverged, and the cause.
     Parted { word: Word, of_warp: bool, why: Option<(Difference, Span)> },
-    /// What they do together, given what differs among them.
+    /// A collective operation with an argument that differs among its threads, and the cause.
     Given { word: Word, of_warp: bool, why: Option<(Difference, Span)> },
-    /// So many warpgroups that meet, and too few barriers beside those that are named: how many
-    /// these are, and the greatest. Where a number is computed, it stands here.
+    /// More warpgroups to synchronise than there are free barriers. `named` and `greatest` are the
+    /// count and the largest number of the barriers that the kernel names. `computed` is the
+    /// location of a number that is computed.
     Barriers { warpgroups: usize, named: usize, greatest: u32, computed: Option<Span> },
-    /// A change of a warpgroup's registers in the wrong direction.
+    /// A change of a warpgroup's register count in the wrong direction.
     Direction { increases: bool, registers: u32, has: u32, begins: u32 },
-    /// What all have in the end, against what they begin with. So many would fit here; this one
-    /// gives some back.
+    /// The warpgroups' final register counts exceed those they begin with. `fits` registers would
+    /// fit here. `given` is a warpgroup that releases some.
     Pool { ends: Vec<u32>, begins: u32, fits: u32, given: Option<(u32, Span)> },
 }
 
-/// What makes values differ among threads.
+/// The cause of a difference between threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     Thread,
@@ -382,7 +383,7 @@ fn because(text: Text, what: &str, why: Option<(Difference, Span)>) -> Text {
     }
 }
 
-/// A sum, with equal ones as a product: `40 + 2 × 232 = 504`.
+/// Formats a sum, with equal terms combined: `40 + 2 × 232 = 504`.
 fn sum(numbers: &[u32]) -> String {
     let mut terms: Vec<(u32, u32)> = vec![];
     for &number in numbers {
@@ -411,7 +412,7 @@ impl Display for RegisterIndex {
     }
 }
 
-/// A call of this word.
+/// Returns the text for a call of this word.
 fn call(word: &str) -> Text {
     let message = format!(
         "`{word}` in a kernel with tensor cores: the call would make each multiplication wait for itself"
@@ -427,7 +428,7 @@ pub(super) fn element_text(message: String) -> Text {
     Text::new(Code::MmaElement, message)
 }
 
-/// What to take instead of a tile that is no operand.
+/// Suggests a replacement for a tile that cannot be an operand.
 fn readable(swizzle: TileSwizzle) -> &'static str {
     match swizzle {
         TileSwizzle::None => {
@@ -488,7 +489,7 @@ fn form_fault(form: Form, fault: FormFault) -> Text {
     }
 }
 
-/// The name of a type, of which the model has PTX's.
+/// Returns the Rust name of a type. The model has its PTX name.
 pub(super) fn in_rust(ty: &dyn Display) -> String {
     let name = ty.to_string();
     name.strip_prefix('s').map_or(name.clone(), |bits| format!("i{bits}"))

@@ -1,4 +1,4 @@
-//! Multiplications by a warp.
+//! Tensor core operations of a warp.
 
 use std::fmt::{self, Display};
 
@@ -10,42 +10,42 @@ use crate::diag::text::Text;
 use crate::ir::{AccumulatorType, LoadedType, Scalar, Span, TileType, WarpFragmentType, WarpMmaOp};
 use crate::limits::{THREAD_REGISTERS, WARP_THREADS};
 
-/// What a warp does not multiply, load or store.
+/// An operation that a warp's tensor core instructions do not support.
 #[derive(Clone, Debug)]
 pub(crate) enum MmaSync {
-    /// A block of so many threads, which stand here, and are no whole warps.
+    /// A block whose threads, specified at `at`, are not whole warps.
     Warps { threads: u64, at: Span },
-    /// Elements that no accumulator of a warp holds.
+    /// Elements that an accumulator of a warp cannot hold.
     AccumulatorElement(Scalar),
-    /// Columns that no accumulator of a warp has.
+    /// Columns that an accumulator of a warp cannot have.
     AccumulatorColumns(u32),
-    /// Elements that no operand of a warp has.
+    /// Elements that an operand of a warp cannot have.
     OperandElement(WarpFragmentType),
-    /// Rows of an operand that are no multiple of an instruction's.
+    /// An operand whose rows are not a multiple of an instruction's.
     OperandRows(WarpFragmentType),
-    /// A depth of an operand that is no multiple of an instruction's.
+    /// An operand whose K is not a multiple of an instruction's.
     OperandDepth(WarpFragmentType),
-    /// An operand that takes more registers than a thread has.
+    /// An operand that needs more registers than a thread has.
     OperandRegisters { ty: LoadedType, registers: u64 },
-    /// An operand of other elements than the tile has.
+    /// An operand whose elements are not those of the tile.
     LoadedElement { ty: LoadedType, tile: Scalar },
-    /// A tile that is no matrix whose rows lie in whole chunks of 16 bytes.
+    /// A tile that is not a matrix whose rows consist of whole 16-byte chunks.
     Tile(TileType),
-    /// A tile whose elements are not transposed.
+    /// A tile whose elements cannot be transposed.
     Transposed(Scalar),
-    /// A part of a tile that does not begin with a chunk of 16 bytes.
+    /// A part of a tile that does not start at a 16-byte chunk.
     Start { axis: Axis, at: Beside, element: Scalar },
-    /// A part that a tile does not have, in these turns of unrolled loops.
+    /// A part that exceeds the tile, in these iterations of unrolled loops.
     Outside { axis: Axis, first: i128, count: u32, extent: u32, turns: Vec<Turn> },
-    /// Operands whose extents are not those of the sum.
+    /// Operands whose extents do not match the accumulator's.
     Extents { sum: AccumulatorType, left: WarpFragmentType, right: WarpFragmentType },
-    /// Elements that are not multiplied so.
+    /// Elements that this operation cannot multiply.
     Factor { op: WarpMmaOp, element: Scalar },
-    /// Elements that do not multiply each other.
+    /// Two element types that cannot be multiplied with each other.
     Pair { left: Scalar, right: Scalar },
-    /// Products that are not added to such a sum.
+    /// Products that cannot be added to this accumulator.
     Sum { factor: Scalar, sum: Scalar },
-    /// Elements whose products are not added up to a limit.
+    /// Elements whose sum of products cannot saturate.
     NotSaturating(Scalar),
 }
 

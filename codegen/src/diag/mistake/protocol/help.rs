@@ -1,9 +1,9 @@
-//! What is to be done in general, where no single step makes a kernel right.
+//! General advice, for mistakes that no single change corrects.
 
 use super::{Act, Protocol, ProtocolRule};
 
 impl Protocol {
-    /// What the rule asks for.
+    /// Returns advice on how to follow the rule.
     pub(super) fn help(&self) -> &'static str {
         let is_global = self.subject.as_ref().is_some_and(|subject| subject.is_global);
         match self.rule {
@@ -78,10 +78,10 @@ impl Protocol {
     }
 }
 
-/// What is to be done, by what threads do.
+/// Advice, indexed by the act of the threads.
 type Table = &'static [(&'static [Act], &'static str)];
 
-/// What ends a wait other than for an mbarrier.
+/// Advice for waits other than those for an mbarrier.
 const WAITS: Table = &[
     (
         &[Act::WaitForBlock, Act::WaitInThreads],
@@ -114,7 +114,7 @@ const WAITS: Table = &[
     ),
 ];
 
-/// What keeps to the rules of a barrier, other than that arrivals and waits alternate.
+/// Advice on the use of a barrier, other than the alternation of arrivals and waits.
 const USES: Table = &[
     (
         &[Act::Invalidate, Act::InvalidateInUse],

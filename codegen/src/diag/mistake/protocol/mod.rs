@@ -1,4 +1,4 @@
-//! The protocol of barriers: waits that never end, accesses that nothing orders.
+//! Mistakes in the protocol of barriers: waits that never end, accesses that nothing orders.
 
 mod help;
 mod poll;
@@ -18,39 +18,39 @@ pub(crate) use repair::{Destination, Movable, Place, Repair};
 pub(crate) use unordered::{Lack, Unordered};
 pub(crate) use who::{Act, Step, Threads};
 
-/// A kernel whose threads do not synchronise as they have to.
+/// A mistake in the synchronisation of a kernel's threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
     pub(crate) rule: ProtocolRule,
-    /// The barrier or the memory that it is about.
+    /// The barrier or the memory concerned.
     pub(crate) subject: Option<Subject>,
-    /// What the barrier counts.
+    /// The counts of the barrier.
     pub(crate) counts: Option<Counts>,
-    /// The blocks that do not load their parts of a tile.
+    /// The blocks that do not load their slice of a tile.
     pub(crate) without: Vec<u32>,
-    /// What is wrong, where it is reported.
+    /// The step at which the mistake is reported.
     pub(crate) step: Step,
-    /// What else takes part.
+    /// Other steps that are involved.
     pub(crate) others: Vec<Step>,
-    /// A launch that shows it.
+    /// A launch that demonstrates the mistake.
     pub(crate) launch: Counterexample,
-    /// One step with which the kernel is right, if there is one.
+    /// A single change that makes the kernel correct, if there is one.
     pub(crate) repair: Option<Repair>,
 }
 
-/// Numbers with which a kernel goes wrong.
+/// Values with which a kernel fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counterexample {
-    /// What each number is of.
+    /// The values, each with its origin.
     pub numbers: Vec<(Given, i128)>,
-    /// Blocks of the cluster along x, y and z.
+    /// Number of blocks of the cluster along x, y and z.
     pub cluster: [u32; 3],
 }
 
-/// What a launch or the data brings.
+/// A value that the launch or the data determines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// A scalar parameter of this name.
+    /// The scalar parameter of this name.
     Param(String),
     /// The number of elements of a slice.
     Len(String),
@@ -58,9 +58,9 @@ pub enum Given {
     Element(String, i128),
     /// The extent of the grid, in blocks.
     GridDim(Axis),
-    /// The place of a block in the grid.
+    /// The index of a block in the grid.
     BlockIdx(Axis),
-    /// The place of a cluster in the grid of clusters.
+    /// The index of a cluster in the grid of clusters.
     ClusterIdx(Axis),
 }
 
@@ -92,37 +92,37 @@ impl fmt::Display for Given {
     }
 }
 
-/// The rule that is broken.
+/// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ProtocolRule {
-    /// Threads wait for what never comes.
+    /// A wait never ends.
     Deadlock,
-    /// A phase expects other bytes than are copied.
+    /// A phase expects a different number of bytes than is copied.
     Bytes,
-    /// A barrier gets other arrivals than it counts.
+    /// A barrier receives more or other arrivals than it counts.
     Count,
-    /// Two accesses that nothing orders.
+    /// Nothing orders two accesses.
     Race,
-    /// A read of what a load brings, without a wait for it.
+    /// Data of a load is read without a wait for the load.
     ReadBeforeWait,
-    /// A load, or a write, into what may still be read.
+    /// A load or a write overwrites memory that may still be read.
     Refill,
-    /// Accesses of threads and copies in order, but without a proxy fence between.
+    /// Accesses of threads and copies are ordered, but no proxy fence separates them.
     Fence,
-    /// A barrier used where its initialisation need not be visible.
+    /// A barrier is used where its initialisation may not be visible.
     NotVisible,
-    /// A wait that may be overrun.
+    /// A wait may be overrun.
     Overrun,
-    /// A copy still under way when its thread or block ends.
+    /// A copy is still in flight when its thread or block ends.
     Leak,
-    /// A block that may end while others use its shared memory.
+    /// A block may end while others use its shared memory.
     BlockGone,
-    /// Threads that do not come to a meeting as others do.
+    /// Not all threads reach a rendezvous in the same way.
     Parted,
 }
 
 impl ProtocolRule {
-    /// Whether it is broken because nothing orders two steps.
+    /// Returns whether a violation means that nothing orders two steps.
     pub(crate) const fn is_of_order(self) -> bool {
         match self {
             Self::Count
@@ -142,15 +142,15 @@ impl ProtocolRule {
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) name: String,
-    /// Whether it is a parameter's memory, and not shared memory.
+    /// Whether it is the memory of a parameter instead of shared memory.
     pub(crate) is_global: bool,
-    /// Which of several it is.
+    /// Its index, if there are several.
     pub(crate) stage: Option<u32>,
-    /// What it is to a pipeline of this name.
+    /// Its role in the pipeline of this name.
     pub(crate) part: Option<RingPart>,
 }
 
-/// What belongs to the stages of a pipeline.
+/// The roles of the objects in a pipeline's stages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RingPart {
     Tile,
@@ -171,7 +171,7 @@ impl Subject {
     }
 }
 
-/// What an mbarrier counts.
+/// The counts of an mbarrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) phase: u32,
@@ -252,7 +252,7 @@ impl Protocol {
         text.help(self.repair.as_ref().map_or_else(|| self.help().to_owned(), Repair::text))
     }
 
-    /// Who waits forever, and for what.
+    /// Describes the threads that wait forever, and the object they wait for.
     fn waiting(&self) -> String {
         let (who, does) = (self.step.threads.name(), self.step.verb());
         match &self.subject {
@@ -264,7 +264,7 @@ impl Protocol {
         }
     }
 
-    /// What is done with a barrier.
+    /// Describes the use of a barrier.
     fn using(&self, barrier: &str) -> String {
         let verb = |one: &'static str, all: &'static str| {
             if self.step.threads.threads.len() == 1 { one } else { all }
@@ -283,7 +283,7 @@ impl Protocol {
         }
     }
 
-    /// What else takes part, as an access.
+    /// Describes the other step, as an access.
     fn other(&self) -> String {
         let Some(other) = self.others.first() else { return "another access".to_owned() };
         let who = other.threads.name();
@@ -301,7 +301,7 @@ impl Protocol {
         }
     }
 
-    /// Who may still use the memory.
+    /// Describes the threads that may still use the memory.
     fn user(&self) -> String {
         let Some(other) = self.others.first() else { return String::new() };
         let who = other.threads.name();
@@ -317,7 +317,7 @@ impl Protocol {
         }
     }
 
-    /// What a barrier lacks.
+    /// Describes the arrivals that a barrier lacks.
     fn lacking(&self) -> String {
         let (Some(subject), Some(counts)) = (&self.subject, self.counts) else {
             return self.gone().map_or(String::new(), |gone| format!(": {gone}"));
@@ -333,7 +333,7 @@ impl Protocol {
         }
     }
 
-    /// Which bytes do not balance.
+    /// Describes the bytes that do not balance.
     fn bytes(&self, barrier: &str) -> String {
         let Some(Counts { phase, expected_bytes, received_bytes, .. }) = self.counts else {
             return format!("{barrier} is announced other bytes than are copied");
@@ -351,7 +351,7 @@ impl Protocol {
         }
     }
 
-    /// What is done to a barrier that it does not allow.
+    /// Describes an operation that the barrier does not allow.
     fn miscounted(&self, barrier: &str) -> String {
         let many = self.step.threads.threads.len() != 1;
         let verb = |one: &'static str, all: &'static str| if many { all } else { one };
@@ -400,7 +400,7 @@ impl Protocol {
         }
     }
 
-    /// How often it may be done.
+    /// States how many arrivals the barrier allows.
     fn counted(&self) -> String {
         let Some(Counts { expected, .. }) = self.counts else { return String::new() };
         if self.step.does == Act::InvalidateInUse {

@@ -1,15 +1,15 @@
-//! Loops that wait for memory that is read plainly.
+//! Loops that poll memory with plain reads.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::Span;
 
-/// A loop that nothing but a plain read of memory can end.
+/// A loop that only a plain read of memory can end.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainPoll {
-    /// The variable that is read, if it has a name.
+    /// Name of the variable that is read, if it has one.
     pub(crate) name: Option<String>,
-    /// Whether that is shared memory, and not global.
+    /// Whether the variable is in shared memory, as opposed to global memory.
     pub(crate) is_shared: bool,
     pub(crate) repeated: Span,
 }

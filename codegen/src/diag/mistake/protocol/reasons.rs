@@ -1,14 +1,14 @@
-//! Why something goes wrong, where the rule alone does not say it.
+//! Explanations of mistakes that the rule alone does not explain.
 
 use super::{Act, Counts, Protocol, Repair, Step, Threads};
 
 impl Protocol {
-    /// Whether it is about a wait that passes at once.
+    /// Returns whether the mistake is a wait that returns immediately.
     pub(super) fn is_idle_wait(&self) -> bool {
         matches!(self.step.does, Act::WaitAgain | Act::WaitWithParity { .. })
     }
 
-    /// Which wait passes at once, and why.
+    /// Describes the wait that returns immediately, and the cause.
     pub(super) fn idle_wait(&self, barrier: &str) -> String {
         let (who, turn) = (self.step.threads.name(), self.step.turn());
         let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
@@ -34,7 +34,7 @@ impl Protocol {
         )
     }
 
-    /// Whether another parity at this very wait makes the kernel right.
+    /// Returns whether a different parity at this very wait makes the kernel correct.
     fn is_repaired_here(&self) -> bool {
         let Some(Repair::Parity { at, .. } | Repair::ParityOf { at, .. }) = &self.repair else {
             return false;
@@ -42,7 +42,7 @@ impl Protocol {
         at.start() == self.step.at.start()
     }
 
-    /// Which blocks do not load their parts.
+    /// Describes the blocks that do not load their slices.
     pub(super) fn slices(&self, barrier: &str) -> String {
         let (blocks, verb) = match self.without.as_slice() {
             [one] => (format!("block {one}"), "does"),
@@ -64,14 +64,14 @@ impl Protocol {
         )
     }
 
-    /// Which barrier is invalidated too early.
+    /// Describes the barrier that is invalidated too early.
     pub(super) fn under_copy(&self, barrier: &str) -> String {
         let (who, turn) = (self.step.threads.name(), self.step.turn());
         let verb = if self.step.threads.threads.len() == 1 { "invalidates" } else { "invalidate" };
         format!("{who} {verb} {barrier}{turn} while a copy under way still reports to it")
     }
 
-    /// Who does not come any more.
+    /// Describes the threads that will not arrive any more.
     pub(super) fn gone(&self) -> Option<String> {
         let gone = |step: &Step| {
             let (who, does) = (step.threads.name(), step.does);
@@ -88,23 +88,24 @@ impl Protocol {
         (!all.is_empty()).then(|| all.join(", and "))
     }
 
-    /// Whether threads do not come since they have returned.
+    /// Returns whether threads are missing because they have returned.
     pub(super) fn has_returned(&self) -> bool {
         self.others.iter().any(|other| matches!(other.does, Act::Return | Act::BlockReturns))
     }
 
-    /// The other step, if it is the same statement.
+    /// Returns the other step, if it is at the same statement.
     fn same_statement(&self) -> Option<&Step> {
         self.others.iter().find(|other| other.stmt == self.step.stmt)
     }
 
-    /// Whether different threads do the same once each, and nothing can come between the two.
+    /// Returns whether different threads perform the same statement once each, so that nothing can
+    /// come between the two steps.
     pub(super) fn is_done_by_several(&self) -> bool {
         self.same_statement()
             .is_some_and(|other| !other.threads.are(&self.step.threads) && other.turn == self.step.turn)
     }
 
-    /// Why two steps are at one place in the source.
+    /// Explains why two steps have the same location in the source.
     pub(super) fn at_one_statement(&self) -> Option<String> {
         let other = self.same_statement()?;
         let mut both = [&other.threads, &self.step.threads];
@@ -113,7 +114,7 @@ impl Protocol {
         if !other.threads.are(&self.step.threads) {
             return Some(format!("{one} and {another} both execute this statement"));
         }
-        // The turns of the innermost loop are told.
+        // The message already has the iteration of the innermost loop.
         let is_outer = other.turn == self.step.turn;
         is_outer.then(|| format!("{one} comes here again in another turn of an outer loop"))
     }

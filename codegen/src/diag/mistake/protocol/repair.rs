@@ -1,17 +1,17 @@
-//! The step that a kernel lacks, where the checker has found one.
+//! Single changes that make a kernel correct, as found by the checker.
 
 use crate::ir::{Fence, FencedMemory, Span, Sync};
 
-/// Where in the source.
+/// A location in the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// Before this statement.
     Before(Span),
-    /// Behind this one, with all that is inside it.
+    /// After this statement, including everything inside it.
     Behind(Span),
-    /// Behind this `bulk_commit_group()`, which shares its line with others.
+    /// After this `bulk_commit_group()`, which shares its line with other statements.
     BehindCommit(Span),
-    /// At the end of the block that this statement is in.
+    /// At the end of the block that contains this statement.
     AtEnd(Span),
 }
 
@@ -31,43 +31,44 @@ impl Place {
     }
 }
 
-/// A change with which the checker accepts the kernel.
+/// A change after which the checker accepts the kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Repair {
     /// A proxy fence.
     Fence(Place),
-    /// A fence behind initialisations.
+    /// A fence after the initialisation of barriers.
     InitFence(Place),
-    /// A meeting.
+    /// A rendezvous.
     Meet(Sync, Place),
-    /// A wait for a barrier; none if its name is not known, such as that of a pipeline's.
+    /// A wait for a barrier. `None` if the barrier has no name, as in a pipeline.
     Wait { barrier: Option<String>, parity: String, at: Place },
     /// An arrival at a barrier.
     Arrive { barrier: String, at: Place },
-    /// The release of the slot that a consumer has waited for there, by all its threads or by one
-    /// lane after they have met.
+    /// A release of the slot for which a consumer waits at `waited`: by all its threads, or by one
+    /// lane after the warp has synchronised.
     Release { waited: Span, by_lane: bool },
-    /// A wait until the stores of a thread are read, and before it the end of their group.
+    /// A wait until the sources of a thread's stores have been read. If `commit`, it is preceded by
+    /// a commit of their group.
     WaitForStores { commit: bool, at: Place },
-    /// Another number of groups that may be open.
+    /// A different number of groups that may be pending.
     Pending { at: Span, groups: u32 },
-    /// Another count for a barrier.
+    /// A different initial count of a barrier.
     Count { at: Span, count: u32 },
-    /// More or fewer bytes.
+    /// A different number of announced bytes.
     Bytes { at: Span, more: i64 },
-    /// The other parity, which is this if it is the same in each turn.
+    /// The opposite parity. It is `becomes` if it is the same in every iteration.
     Parity { at: Span, becomes: Option<u32> },
-    /// This parity.
+    /// This parity expression.
     ParityOf { at: Span, parity: String },
-    /// `arrive_expect_tx` where only bytes are announced.
+    /// `arrive_expect_tx` instead of an announcement of bytes only.
     ArriveToo(Span),
-    /// The lines of a step that is there, elsewhere.
+    /// A move of an existing statement's lines.
     Move { from: Span, to: Place },
-    /// A step that shares its line with others, elsewhere.
+    /// A move of a statement that shares its line with others.
     MoveOne { step: Movable, from: Span, to: Destination },
 }
 
-/// A step that can be moved.
+/// A statement that can be moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Movable {
     Fence(Fence),
@@ -79,19 +80,19 @@ pub(crate) enum Movable {
     AnnounceAndArrive,
 }
 
-/// Where a step goes, from where it is.
+/// The destination of a statement, relative to its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Destination {
-    /// Before the statement that it follows.
+    /// Before the preceding statement.
     Earlier,
-    /// Behind the statement that follows it.
+    /// After the following statement.
     Later,
-    /// Out of the block that it is in, and behind that.
+    /// Out of the enclosing block, to after it.
     Out,
 }
 
 impl Repair {
-    /// What to write.
+    /// Returns the instruction for the change.
     pub(super) fn text(&self) -> String {
         let insert = |words: &str, at: &Place| format!("insert `{words}` {}", at.text());
         let step = match self {
@@ -163,7 +164,7 @@ impl Repair {
 }
 
 impl Movable {
-    /// As it is written.
+    /// Returns the statement as written in the source.
     const fn word(self) -> &'static str {
         match self {
             Self::Fence(Fence::MbarrierInit) => "`fence_barrier_init()`",
@@ -188,7 +189,7 @@ impl Movable {
     }
 }
 
-/// A meeting, as it is written.
+/// Returns a rendezvous as written in the source.
 fn word(sync: Sync) -> &'static str {
     match sync {
         Sync::Threads => "sync_threads();",

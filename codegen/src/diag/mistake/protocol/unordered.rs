@@ -1,30 +1,30 @@
-//! Blocks that access the same global memory, and nothing orders them.
+//! Unordered accesses of several blocks to the same global memory.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::Span;
 
-/// A block reads what another one writes.
+/// A block that reads what another block writes, without order.
 #[derive(Clone, Debug)]
 pub(crate) struct Unordered {
-    /// The parameter whose memory it is.
+    /// Name of the parameter whose memory it is.
     pub(crate) name: String,
     pub(crate) written: Span,
     pub(crate) lacks: Lack,
-    /// The access, if there is one, that could order the two.
+    /// An access that could order the two, if there is one.
     pub(crate) flag: Option<Span>,
 }
 
-/// What is missing between a write of one block and a read of another.
+/// The ordering that is missing between a write of one block and a read of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// The block that writes releases nothing.
+    /// The writing block does not release.
     Release,
-    /// The block that reads acquires nothing.
+    /// The reading block does not acquire.
     Acquire,
-    /// Neither of them does.
+    /// Neither block does.
     Both,
-    /// Both do, for threads of their own block or cluster alone.
+    /// Both do, but only at the scope of their own block or cluster.
     Scope,
 }
 

@@ -1,21 +1,21 @@
-//! Who does what, in the words of a message.
+//! Threads and their acts, in the words of a message.
 
 use crate::ir::{Span, StmtId};
 use crate::limits::WARP_THREADS;
 
-/// Something that threads do.
+/// A step of threads: a statement that they execute.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// The statement, and where it is written.
+    /// The statement, and its location.
     pub(crate) stmt: StmtId,
     pub(crate) at: Span,
     pub(crate) does: Act,
     pub(crate) threads: Threads,
-    /// The turn of the innermost loop, from 0, and what that counts with.
+    /// The iteration of the innermost loop, from 0, and the loop's variable.
     pub(crate) turn: Option<(Option<String>, u32)>,
 }
 
-/// What threads do, or an operation that they have started.
+/// An act of threads, or an asynchronous operation that they have started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Announce,
@@ -71,7 +71,7 @@ pub(crate) enum Act {
     WaitInWarpgroup,
     WaitUnarrived,
     WaitWithOther,
-    /// With the parity of a phase that is over, by threads that have seen so many complete.
+    /// With the parity of a phase that is over, by threads that have seen `seen` phases complete.
     WaitWithParity {
         seen: u32,
     },
@@ -79,7 +79,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// A verb, in the third person singular, with its object.
+    /// Returns a verb in the third person singular, with its object.
     const fn words(self) -> &'static str {
         match self {
             Self::Announce => "announces bytes",
@@ -138,25 +138,25 @@ impl Act {
     }
 }
 
-/// Threads of a block.
+/// A set of threads of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Threads {
     pub(crate) threads: Vec<u32>,
-    /// How many the block has.
+    /// Number of threads that the block has.
     pub(crate) all: u32,
-    /// The block's rank, in a cluster of several.
+    /// Rank of the block, in a cluster of several blocks.
     pub(crate) block: Option<u32>,
-    /// Whether they are those that `elect_one` picks of their warps.
+    /// Whether these are the threads that `elect_one` picks in their warps.
     pub(crate) elected: bool,
 }
 
 impl Threads {
-    /// Whether they are the same as others.
+    /// Returns whether both are the same set.
     pub(super) fn are(&self, others: &Self) -> bool {
         (self.block, &self.threads) == (others.block, &others.threads)
     }
 
-    /// As a message names them, or the warp that they are all of.
+    /// Returns the threads' name in a message, or that of the warp that they make up.
     pub(super) fn warp_or_name(&self) -> String {
         let of_block = self.of_block();
         match self.threads.as_slice() {
@@ -175,7 +175,7 @@ impl Threads {
         self.block.map_or(String::new(), |block| format!(" of block {block} of the cluster"))
     }
 
-    /// As a message names them.
+    /// Returns the threads' name in a message.
     pub(super) fn name(&self) -> String {
         let name = match self.threads.as_slice() {
             [] => "some threads".to_owned(),
@@ -202,7 +202,7 @@ impl Threads {
     }
 }
 
-/// Two or more warps, in order.
+/// Names two or more warps, in ascending order.
 fn warps_of(warps: &[u32]) -> String {
     let (first, last) = (warps[0], warps[warps.len() - 1]);
     if warps.len() == 2 {
@@ -215,7 +215,7 @@ fn warps_of(warps: &[u32]) -> String {
 }
 
 impl Step {
-    /// In which turn of a loop.
+    /// Describes the loop iteration.
     pub(super) fn turn(&self) -> String {
         match &self.turn {
             Some((Some(variable), turn)) => format!(" in turn {turn} of the loop over `{variable}`"),
@@ -224,7 +224,7 @@ impl Step {
         }
     }
 
-    /// What they do, in the number that they are.
+    /// Describes the act, with the verb in the singular or plural as the threads require.
     pub(super) fn verb(&self) -> String {
         let (verb, object) = self.does.words().split_once(' ').unwrap_or((self.does.words(), ""));
         let verb =
@@ -232,7 +232,7 @@ impl Step {
         format!("{verb} {object}").trim_end().to_owned()
     }
 
-    /// Who does what.
+    /// Describes the threads and their act.
     pub(super) fn text(&self) -> String {
         let (who, does) = (self.threads.name(), self.verb());
         if self.does == Act::BlockReturns {

@@ -1,4 +1,4 @@
-//! The options of `#[tma_module(..)]`: `from = path`, and `only = ["pattern", ..]` beside it.
+//! The options of `#[tma_module(..)]`: `from = path`, optionally with `only = ["pattern", ..]`.
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
@@ -9,16 +9,16 @@ use crate::diag::Sink;
 use crate::diag::mistake::Attribute;
 use crate::ir::Span;
 
-/// The options, as they are written.
+/// The options, not yet resolved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModuleAttr {
-    /// The module that this one is made from.
+    /// The path of the template.
     pub(super) from: Option<Path>,
-    /// Which instances of its kernels are compiled, by patterns of their names.
+    /// The patterns of the names of instances that are compiled.
     pub(super) only: Option<Vec<LitStr>>,
 }
 
-/// Reads the attribute's arguments; none if something is wrong with them.
+/// Parses the attribute's arguments, or returns `None` if they contain errors.
 pub(super) fn parse(tokens: TokenStream, sink: &mut Sink) -> Option<ModuleAttr> {
     let before = sink.len();
     let mut attr = ModuleAttr::default();
@@ -70,7 +70,7 @@ fn option(
         *only = Some(name);
     } else {
         sink.error(Attribute::UnknownModuleOption(name.to_string()), Span::of(&name));
-        // What its value is, and what comes after, cannot be told.
+        // The extent of the unknown option's value is unknown, so the rest is skipped.
         input.parse::<TokenStream>()?;
     }
     Ok(())

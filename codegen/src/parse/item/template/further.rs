@@ -1,6 +1,6 @@
-//! Parameters that replacements have beyond those of the functions that they replace. The template
-//! knows nothing of them: whatever calls such a function gets the parameters itself, under the
-//! names `function_parameter`, and passes them on; kernels get them last.
+//! Parameters that replacements add to those of the functions they replace. The template does not
+//! know them: every caller of such a function takes the parameters itself, named
+//! `function_parameter`, and passes them on. Kernels take them last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use syn::{ExprCall, Ident, Item, ItemFn, Type};
 
 use super::merge::{Further, called};
 
-/// A parameter that is passed on.
+/// The name and the type of an added parameter.
 type Param = (Ident, Type);
 
-/// Gives callers of replacements their parameters. Returns the names of all of them.
+/// Adds the parameters of replacements to their callers. Returns the names of all added parameters.
 pub(super) fn pass_on(items: &mut [Item], further: &[Further]) -> Vec<String> {
     if further.iter().all(|further| further.params.is_empty()) {
         return vec![];
@@ -40,7 +40,7 @@ pub(super) fn pass_on(items: &mut [Item], further: &[Further]) -> Vec<String> {
     own.into_values().flatten().map(|(name, _)| name.to_string()).collect()
 }
 
-/// What a caller names the parameter: as nothing else in the module is named.
+/// Returns a caller's name for the parameter, distinct from every other name in the module.
 fn passed(function: &Ident, name: &Ident, taken: &BTreeSet<String>) -> Ident {
     let mut passed = format_ident!("{function}_{name}", span = name.span());
     while taken.contains(&passed.to_string()) {
@@ -49,7 +49,7 @@ fn passed(function: &Ident, name: &Ident, taken: &BTreeSet<String>) -> Ident {
     passed
 }
 
-/// What each function needs for those that it calls, in the order of these.
+/// Returns the parameters that each function needs for its callees, in the order of the callees.
 fn needs(items: &[Item], own: &BTreeMap<String, Vec<Param>>) -> BTreeMap<String, Vec<Param>> {
     let functions = items.iter().filter_map(|item| match item {
         Item::Fn(function) => Some((function.sig.ident.to_string(), callees(function))),
@@ -80,7 +80,7 @@ fn needs(items: &[Item], own: &BTreeMap<String, Vec<Param>>) -> BTreeMap<String,
     }
 }
 
-/// The functions that are called in one, each once, in the order of their names.
+/// Returns the functions that are called in one, each once, sorted by name.
 fn callees(function: &ItemFn) -> BTreeSet<String> {
     struct Callees(BTreeSet<String>);
     impl Visit<'_> for Callees {
@@ -94,7 +94,7 @@ fn callees(function: &ItemFn) -> BTreeSet<String> {
     callees.0
 }
 
-/// Adds arguments to calls.
+/// Appends arguments to calls.
 struct PassOn<'a> {
     own: &'a BTreeMap<String, Vec<Param>>,
     needs: &'a BTreeMap<String, Vec<Param>>,
@@ -112,7 +112,7 @@ impl VisitMut for PassOn<'_> {
     }
 }
 
-/// Every name in the module.
+/// Returns every name in the module.
 fn names(items: &[Item]) -> BTreeSet<String> {
     fn note(tokens: TokenStream, names: &mut BTreeSet<String>) {
         for token in tokens {

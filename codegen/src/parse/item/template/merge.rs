@@ -1,4 +1,4 @@
-//! The items of a template, some of them replaced, and those that come on top.
+//! Merges the items of a template with their replacements and with new items.
 
 use proc_macro2::{Group, Span as Place, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -10,10 +10,10 @@ use crate::diag::Sink;
 use crate::diag::mistake::Template as Mistake;
 use crate::ir::Span;
 
-/// The items of a new module.
+/// The items of the merged module.
 pub(super) struct Merged {
     pub(super) items: Vec<Item>,
-    /// What replacements take beyond what they replace.
+    /// The parameters that replacements add.
     pub(super) further: Vec<Further>,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Further {
     pub(super) params: Vec<(Ident, Type)>,
 }
 
-/// `base`, with the functions of `own` in the places of those that they replace, and all else of
-/// `own` behind. Tokens of `own` get the places of what they replace if `lines_at` is a place: that
-/// of the template's name, for those that replace nothing.
+/// Returns `base`, with functions replaced by those of `own` of the same name, followed by the rest
+/// of `own`. If `lines_at` is set, the tokens of a replacement get the span of the function they
+/// replace, and those of all other items get the span `lines_at`, that of the template's name.
 pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, sink: &mut Sink) -> Merged {
     let mut items = base;
-    // What the template imports may be imported once more, or not be needed any longer.
+    // The template's imports may be repeated by `own`, or may no longer be needed.
     for item in &mut items {
         if let Item::Use(item) = item {
             item.attrs.push(syn::parse_quote!(#[allow(unused_imports)]));
@@ -81,7 +81,7 @@ fn is_device_function(function: &ItemFn) -> bool {
     function.attrs.iter().any(|attr| super::super::is_named(attr, "tma_device"))
 }
 
-/// The names of the functions that may be replaced.
+/// Returns the names of the functions that may be replaced.
 fn open_functions(items: &[Item]) -> Vec<String> {
     let open = items.iter().filter_map(|item| match item {
         Item::Fn(function) if is_device_function(function) && is_open(function) => {
@@ -92,7 +92,8 @@ fn open_functions(items: &[Item]) -> Vec<String> {
     open.collect()
 }
 
-/// Whether two items are one import: of a glob that is imported twice rustc says that one is unused.
+/// Whether two items are the same import. rustc reports the second one of two equal glob imports as
+/// unused.
 fn is_same_import(old: &Item, new: &Item) -> bool {
     match (old, new) {
         (Item::Use(old), Item::Use(new)) => old.tree == new.tree,
@@ -100,7 +101,8 @@ fn is_same_import(old: &Item, new: &Item) -> bool {
     }
 }
 
-/// What `new` takes beyond what `old` takes; an error if it does not begin like `old`.
+/// Returns the parameters that `new` has beyond those of `old`. Reports an error if the others
+/// differ.
 fn replaced(old: &ItemFn, new: &ItemFn, sink: &mut Sink) -> Option<Further> {
     let mistake = || Mistake::Signature { function: new.sig.ident.to_string(), wanted: shown(&old.sig) };
     let common = old.sig.inputs.iter().zip(&new.sig.inputs);
@@ -143,8 +145,8 @@ fn same_output(old: &ReturnType, new: &ReturnType) -> bool {
     old == new
 }
 
-/// Whether calls of one can be calls of the other: names of generics do not matter, but they are
-/// what types are written with.
+/// Whether the two functions can be called alike. The names of const generics matter, as the types
+/// of parameters refer to them.
 fn same_generics(old: &Signature, new: &Signature) -> bool {
     let constants = |signature: &Signature| {
         let constants = signature.generics.params.iter().filter_map(|param| match param {
@@ -156,7 +158,7 @@ fn same_generics(old: &Signature, new: &Signature) -> bool {
     constants(old) == constants(new)
 }
 
-/// A signature as one writes it, of tokens that may have been printed with a blank between any two.
+/// Formats a signature as it is usually written. Printed tokens may have a space between any two.
 fn shown(signature: &Signature) -> String {
     let text = signature.to_token_stream().to_string();
     let tight = [
@@ -172,12 +174,12 @@ fn shown(signature: &Signature) -> String {
         ("[ ", "["),
         (" ]", "]"),
     ];
-    // An arrow is no bracket.
+    // The `>` of an arrow is no bracket.
     let text = text.replace("->", "\u{2192}");
     tight.iter().fold(text, |text, (loose, tight)| text.replace(loose, tight)).replace('\u{2192}', "->")
 }
 
-/// Whether anything but itself calls a function.
+/// Whether a function is called by any other.
 fn is_called(name: &Ident, items: &[Item]) -> bool {
     struct Calls<'a>(&'a Ident, bool);
     impl Visit<'_> for Calls<'_> {
@@ -195,7 +197,7 @@ fn is_called(name: &Ident, items: &[Item]) -> bool {
     calls.1
 }
 
-/// The name of the function that is called, if it stands there alone.
+/// Returns the name of the called function, if it is a path of one segment.
 pub(super) fn called(call: &syn::ExprCall) -> Option<&Ident> {
     match &*call.func {
         syn::Expr::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => {
@@ -205,7 +207,7 @@ pub(super) fn called(call: &syn::ExprCall) -> Option<&Ident> {
     }
 }
 
-/// An item whose tokens are all at one place, if there is one.
+/// Gives all tokens of an item the same span, if there is one.
 fn moved(item: Item, place: Option<Place>) -> Item {
     fn at(tokens: TokenStream, place: Place) -> TokenStream {
         let token = |mut token: TokenTree| {
@@ -218,6 +220,6 @@ fn moved(item: Item, place: Option<Place>) -> Item {
         tokens.into_iter().map(token).collect()
     }
     let Some(place) = place else { return item };
-    // Of the same tokens in another place syn makes the same item.
+    // syn parses the same tokens to the same item, whatever their spans.
     syn::parse2(at(item.to_token_stream(), place)).unwrap_or(item)
 }

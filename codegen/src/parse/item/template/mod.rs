@@ -1,13 +1,13 @@
-//! `#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_*"])]`: a module that
-//! is made from another one, its template, which may be of another package.
+//! `#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_*"])]`: a module made
+//! from another one, its template, which may belong to another package.
 //!
-//! It has all items of the template, except for what it replaces: device functions that the
+//! The module has all items of the template, except those it replaces: device functions that the
 //! template marks `#[tma_device(open)]`. A replacement begins with the parameters of the function
-//! that it replaces. Further ones become [parameters of the kernels](further) that call it. What
-//! the new module has besides, such as functions that the replacements call, is added.
+//! it replaces. Any further ones become [parameters of the kernels](further) that call it. The
+//! module's other items, such as functions that the replacements call, are added.
 //!
-//! Build script and macro make the same module, each from the tokens that it sees, and everything
-//! after this sees a module as if it had been written out.
+//! The build script and the macro make the same module, each from the tokens that it sees. All
+//! later stages see the module as if it had been written out.
 
 mod attr;
 mod further;
@@ -23,29 +23,29 @@ use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
 use crate::ir::Span;
 
-/// A module that others are made from.
+/// A module that other modules are made from.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     pub(crate) module: ItemMod,
-    /// Its file, as messages and line numbers of PTX name it. With it, lines are those of this
-    /// file: a token of the new module has that of what it replaces.
+    /// The template's file, as messages and line numbers in PTX name it. If set, lines refer to
+    /// this file: a token of the new module takes the line of the token that it replaces.
     pub(crate) source: Option<PathBuf>,
 }
 
-/// Looks for the module with a path.
+/// Looks up the module with a path.
 pub(crate) type Find<'a> = dyn Fn(&Path) -> Result<Template, Unfound> + 'a;
 
-/// A module as if it had been written out.
+/// A module, expanded as if it had been written out.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) module: ItemMod,
-    /// The template's path and file, if there is a template.
+    /// The path and the file of the template, if there is one.
     pub(crate) from: Option<(Path, Option<PathBuf>)>,
-    /// The names of the parameters that kernels have for the sake of replacements.
+    /// The names of the parameters that replacements add to kernels.
     pub(crate) further: Vec<String>,
 }
 
-/// What `#[tma_module(attr)] module` stands for. What is wrong goes to the sink; then there is none.
+/// Expands `#[tma_module(attr)] module`. Reports errors to the sink, and then returns `None`.
 pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sink) -> Option<Made> {
     let attr = attr::parse(attr, sink)?;
     let Some(path) = attr.from else {
@@ -60,7 +60,7 @@ pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &
         }
     };
     let mut module = module.clone();
-    // A module without a body is reported by whoever sorts its items.
+    // A module without a body is reported when its items are sorted.
     let Some((_, own)) = module.content.as_mut() else {
         return Some(Made { module, from: None, further: vec![] });
     };
@@ -77,7 +77,7 @@ pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &
     (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), further })
 }
 
-/// A path as users write it.
+/// Formats a path the way users write it.
 pub(crate) fn shown_path(path: &Path) -> String {
     let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     names.join("::")

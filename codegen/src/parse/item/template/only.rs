@@ -1,4 +1,4 @@
-//! `only = ["bf16_*", "*_nn"]`: the instances that are compiled.
+//! `only = ["bf16_*", "*_nn"]`: selects the instances to compile.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -10,14 +10,14 @@ use crate::diag::mistake::Template as Mistake;
 use crate::ir::Span;
 use crate::parse::instances;
 
-/// Leaves those instances of the kernels whose names fit a pattern. A kernel without any is left
-/// out; one that has no instances stays.
+/// Keeps the instances whose names match a pattern, and removes kernels of which no instance is
+/// left. A kernel without any `instances` is kept.
 pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], sink: &mut Sink) {
     let mut names = vec![];
     items.retain_mut(|item| {
         let Item::Fn(function) = item else { return true };
         let Some(of_kernel) = kernel(function) else { return true };
-        // What is wrong with the attribute is found where the kernel is parsed.
+        // Errors in the attribute are reported where the kernel is parsed.
         let mut unread = Sink::default();
         let attr = attr::parse(of_kernel.attr, &mut unread);
         let Some(all) = instances::expand(&of_kernel.function, &attr.instances, &mut unread) else {
@@ -42,7 +42,7 @@ pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], sink: &mut Sink
     }
 }
 
-/// Whether a name is as a pattern has it, in which `*` is any text.
+/// Whether a name matches a pattern, in which `*` stands for any text.
 fn fits(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,
@@ -52,7 +52,7 @@ fn fits(name: &str, pattern: &str) -> bool {
     }
 }
 
-/// Lists these instances, one by one, in a kernel's attribute.
+/// Rewrites a kernel's attribute to list these instances one by one.
 fn rewrite(function: &mut ItemFn, instances: &[instances::InstanceAttr]) {
     let list = instances.iter().map(|instance| {
         let (name, arguments) = (&instance.name, &instance.arguments);

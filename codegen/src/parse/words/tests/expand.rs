@@ -1,5 +1,5 @@
-//! Expands macros by example, as far as `tma_runtime::lang` needs it: those of one rule, whose
-//! fragments are names, literals, types, tokens and attributes.
+//! Expands macros by example, to the extent that `tma_runtime::lang` needs: macros with one rule,
+//! whose fragments are names, literals, types, tokens and attributes.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,26 @@ pub(super) struct Rule {
     transcriber: TokenStream,
 }
 
-/// What the matcher's names are bound to.
+/// The values bound to the matcher's names.
 type Bindings = BTreeMap<String, Bound>;
 
 #[derive(Clone)]
 enum Bound {
     Once(TokenStream),
-    /// In a repetition: once each time.
+    /// One value for each iteration of a repetition.
     Repeated(Vec<Bound>),
 }
 
 impl Rule {
-    /// The first of a macro's rules.
+    /// Returns the first rule of a macro.
     pub(super) fn first(rules: &TokenStream) -> Option<Self> {
         let groups: Vec<_> = rules.clone().into_iter().filter_map(group).collect();
         let [matcher, transcriber, ..] = &groups[..] else { return None };
         Some(Self { matcher: tokens(&matcher.stream()), transcriber: transcriber.stream() })
     }
 
-    /// Whether it makes anything public, itself or by one of `macros`: of others nothing is asked.
+    /// Whether the macro, or one of `macros` that it calls, generates public items. Others are not
+    /// expanded.
     pub(super) fn makes_public_items(&self, macros: &BTreeMap<String, Rule>) -> bool {
         let is_public = |rule: &Self| rule.transcriber.to_string().contains("pub ");
         let made = self.transcriber.to_string();
@@ -37,7 +38,7 @@ impl Rule {
         is_public(self) || macros.iter().any(|(name, rule)| calls(name) && is_public(rule))
     }
 
-    /// What it makes of these arguments; none if it does not take them.
+    /// Expands the macro with these arguments. Returns `None` if they do not match.
     pub(super) fn expand(&self, arguments: &TokenStream) -> Option<TokenStream> {
         let (mut bindings, arguments) = (Bindings::new(), tokens(arguments));
         let rest = bind(&self.matcher, &arguments, &mut bindings)?;
@@ -58,7 +59,7 @@ fn is(token: Option<&TokenTree>, text: &str) -> bool {
     token.is_some_and(|token| token.to_string() == text)
 }
 
-/// `$(..)`, what separates its repetitions, and how many tokens all of it takes.
+/// Returns the `$(..)` at the start of `pattern`, its separator, and its length in tokens.
 fn repetition(pattern: &[TokenTree]) -> Option<(&Group, Option<&TokenTree>, usize)> {
     let [dollar, TokenTree::Group(each), after, ..] = pattern else { return None };
     if dollar.to_string() != "$" {
@@ -70,8 +71,8 @@ fn repetition(pattern: &[TokenTree]) -> Option<(&Group, Option<&TokenTree>, usiz
     }
 }
 
-/// Binds the names of `pattern` to what stands for them at the beginning of `input`, and gives what
-/// follows.
+/// Binds the names of `pattern` to the tokens they match at the start of `input`, and returns the
+/// rest of `input`.
 fn bind<'a>(
     pattern: &[TokenTree],
     mut input: &'a [TokenTree],
@@ -105,7 +106,7 @@ fn bind<'a>(
     Some(input)
 }
 
-/// Binds a repetition's names as often as its pattern is met.
+/// Binds a repetition's names for as long as its pattern matches.
 fn bind_each<'a>(
     pattern: &[TokenTree],
     separator: Option<&TokenTree>,
@@ -130,7 +131,7 @@ fn bind_each<'a>(
     input
 }
 
-/// How many tokens at the beginning of `input` a fragment takes.
+/// Returns the number of tokens at the start of `input` that a fragment matches.
 fn length(fragment: &str, input: &[TokenTree]) -> usize {
     match fragment {
         "ty" => {
@@ -145,7 +146,7 @@ fn length(fragment: &str, input: &[TokenTree]) -> usize {
             };
             input.iter().position(ends).unwrap_or(input.len())
         }
-        // An attribute fills its brackets.
+        // An attribute extends to the end of its brackets.
         "meta" => input.len(),
         _ => 1,
     }
@@ -177,8 +178,8 @@ fn transcribe(template: &TokenStream, bindings: &Bindings) -> TokenStream {
     made
 }
 
-/// The bindings of each turn of a repetition: as often as those of its names are bound that are
-/// repeated.
+/// Returns the bindings of each iteration of a repetition. The number of iterations is that of the
+/// repeated names in it.
 fn turns(each: &TokenStream, bindings: &Bindings) -> Vec<Bindings> {
     let names = names(each);
     let repeated = |name: &String| match bindings.get(name) {
@@ -196,7 +197,7 @@ fn turns(each: &TokenStream, bindings: &Bindings) -> Vec<Bindings> {
     (0..count).map(turn).collect()
 }
 
-/// The names after a `$`, also in groups.
+/// Returns the names after a `$`, including those in groups.
 fn names(stream: &TokenStream) -> Vec<String> {
     let tokens = tokens(stream);
     let mut found = vec![];

@@ -1,4 +1,4 @@
-//! The index of words in the book, `docs/words.md`, which is made of the table.
+//! The index of words in the book, `docs/words.md`, which is generated from the table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,7 +62,7 @@ fn index() -> String {
     HEAD.to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
-/// To accept a change: run with `WORDS=overwrite`.
+/// Run with `WORDS=overwrite` to accept a change.
 #[test]
 fn the_index_of_the_book_is_that_of_the_table() {
     let page = folder("docs/words.md");
@@ -76,21 +76,21 @@ fn the_index_of_the_book_is_that_of_the_table() {
     );
 }
 
-/// The text under a heading, up to the next.
+/// Returns the text under a heading, up to the next one.
 fn chapter<'a>(book: &'a str, heading: &str) -> Option<&'a str> {
     let start = book.find(&format!("# {heading}\n"))? + heading.len() + 3;
     let text = &book[start..];
     Some(text.find("\n#").map_or(text, |end| &text[..end]))
 }
 
-/// Whether `text` has this name, and not only as a part of a longer one.
+/// Whether `text` contains this name as a whole word.
 fn has_name(text: &str, name: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.match_indices(name)
         .any(|(at, _)| !text[..at].ends_with(is_letter) && !text[at + name.len()..].starts_with(is_letter))
 }
 
-/// Of the words that one row makes, one has to stand there.
+/// One of the words from a row with `for` is enough.
 #[test]
 fn each_word_is_explained_in_its_chapter() {
     let book = fs::read_to_string(folder("docs/language.md")).expect("the book can be read");
@@ -114,14 +114,14 @@ fn each_word_is_explained_in_its_chapter() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// The rows of the book's table of reductions, each with its cells.
+/// Returns the cells of each row in the book's table of reductions.
 fn reductions(book: &str) -> Vec<Vec<&str>> {
     let chapter = chapter(book, "Reductions").expect("there is such a chapter");
     let rows = chapter.lines().filter(|line| line.starts_with("| `reduce_"));
     rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
-/// A reduction that the book leaves out, or of which it gives the wrong elements.
+/// Finds reductions that the book omits or lists with the wrong element types.
 #[test]
 fn the_book_gives_each_reduction_with_its_elements() {
     let book = fs::read_to_string(folder("docs/language.md")).expect("the book can be read");
@@ -134,7 +134,7 @@ fn the_book_gives_each_reduction_with_its_elements() {
             [ReduceOp::takes_mapped, ReduceOp::takes_bulk, ReduceOp::takes_remote];
         assert_eq!(row.len(), 2 + takes.len(), "`{method}`: its row");
         for (written, takes) in row[2..].iter().zip(takes) {
-            // A `usize` is a u64, as the text says.
+            // The book lists `usize` as `u64`.
             let taken = Scalar::ALL.into_iter().filter(|&ty| takes(op, ty) && ty != Scalar::Usize);
             let taken: BTreeSet<_> = taken.map(Scalar::name).collect();
             assert_eq!(written.split(", ").collect::<BTreeSet<_>>(), taken, "`{method}`: elements");

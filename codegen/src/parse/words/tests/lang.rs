@@ -1,4 +1,4 @@
-//! Reads what `tma_runtime::lang` declares from its source, and [expands](super::expand) its
+//! Reads the declarations of `tma_runtime::lang` from its source, and [expands](super::expand) its
 //! macros.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,21 +16,21 @@ use crate::parse::names::By;
 pub(super) struct Declared {
     /// How a method takes its receiver.
     pub(super) taken: Option<By>,
-    /// The names of its parameters.
+    /// The names of the parameters.
     pub(super) parameters: Vec<String>,
 }
 
-/// What a module declares for kernels.
+/// The declarations of a module for kernels.
 #[derive(Default)]
 pub(super) struct Lang {
-    /// Functions and methods, by owner and name; a function has no owner.
+    /// Functions and methods, by owner and name. The owner of a free function is empty.
     pub(super) functions: BTreeMap<(String, String), Declared>,
     pub(super) types: BTreeSet<String>,
-    /// The macros of the file.
+    /// The macros of the current file.
     macros: BTreeMap<String, Rule>,
 }
 
-/// All files of the module `folder` and of those in it.
+/// Reads all files of the module `folder` and of its submodules.
 pub(super) fn read(folder: &Path) -> Lang {
     let mut lang = Lang::default();
     lang.folder(folder);
@@ -52,7 +52,7 @@ impl Lang {
         }
     }
 
-    /// Notes the public items among `tokens`, which stand in an `impl` of `owner` or outside of
+    /// Records the public items among `tokens`, which are in an `impl` of `owner` or outside of
     /// any.
     fn items(&mut self, owner: &str, tokens: &TokenStream) {
         let tokens: Vec<_> = tokens.clone().into_iter().collect();
@@ -102,7 +102,7 @@ impl Lang {
         self.functions.insert((owner.to_owned(), name.to_owned()), declared);
     }
 
-    /// An `impl` of a type, from its generics on; not that of a trait.
+    /// Reads an `impl` from its generics on. An `impl` of a trait is skipped.
     fn implementation(&mut self, rest: &[TokenTree]) {
         let Some(end) = rest.iter().position(|token| group(token, Delimiter::Brace).is_some()) else {
             return;
@@ -117,7 +117,7 @@ impl Lang {
     }
 }
 
-/// The macros that are defined among `tokens`.
+/// Returns the macros that are defined among `tokens`.
 fn macros(tokens: &TokenStream) -> BTreeMap<String, Rule> {
     let tokens: Vec<_> = tokens.clone().into_iter().collect();
     let define = |at: usize| match &tokens[at..] {
@@ -134,7 +134,7 @@ fn group(token: &TokenTree, delimiter: Delimiter) -> Option<&Group> {
     (group.delimiter() == delimiter).then_some(group)
 }
 
-/// The name of a type; of what another block has `Remote<Barrier>`.
+/// Returns the name of a type; for an object of another block, `Remote<Barrier>`.
 fn owner_of(ty: &syn::Type) -> String {
     let syn::Type::Path(path) = ty else { return ty.to_token_stream().to_string() };
     let last = path.path.segments.last().expect("a path has a name");

@@ -1,4 +1,5 @@
-//! The table against `tma_runtime::lang`, which rustc checks kernels against, and against the book.
+//! Tests that the table agrees with the book and with `tma_runtime::lang`, which rustc checks
+//! kernels against.
 
 mod expand;
 mod index;
@@ -15,17 +16,17 @@ use super::*;
 use crate::parse::names::By;
 use lang::Declared;
 
-/// A folder of the project, from its root.
+/// Returns a path relative to the root of the project.
 fn folder(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// What the table says that `lang` declares, by owner and name: `Barrier`, `init`.
+/// Returns the declarations that the table expects in `lang`, by owner and name: `Barrier`, `init`.
 fn in_table() -> BTreeMap<(String, String), Declared> {
     let mut all = BTreeMap::new();
     for Entry { name, signature } in entries() {
         let (owner, taken) = match signature.owner {
-            // These are Rust's own, or those of the crates that the small floats come from.
+            // Defined by Rust, or by the crates of the small floats.
             Owner::Functions("Number") | Owner::Methods("Number" | "Range") => continue,
             Owner::Functions("lang") => ("", None),
             Owner::Functions(owner) => (owner, None),
@@ -62,7 +63,7 @@ fn the_table_and_lang_have_the_same_types() {
     assert_eq!(table.collect::<BTreeSet<_>>(), lang);
 }
 
-/// A word that stands twice would never be found the second time.
+/// The second of two rows with the same word would never be found.
 #[test]
 fn each_word_has_one_row() {
     let mut found = BTreeSet::new();
@@ -87,7 +88,7 @@ fn words_are_shown_as_they_are_called() {
     assert_eq!(TypeWord::Pipeline.usage(), "Pipeline<(A, B), N>");
 }
 
-/// What takes `&mut self` is found by rustc after what takes `self`: the expansion has to know.
+/// rustc finds a method with `&mut self` after one with `self`. The expansion depends on that.
 #[test]
 fn receivers_are_taken_as_marked() {
     assert_eq!(ProducerWord::Acquire.signature().taken(), By::MutReference);
@@ -95,7 +96,7 @@ fn receivers_are_taken_as_marked() {
     assert_eq!(FullSlotWord::Release.signature().taken(), By::Value);
 }
 
-/// Finds texts that are compared: patterns, and sides of `==` and `!=`.
+/// Collects strings that are compared: in patterns, and as operands of `==` and `!=`.
 #[derive(Default)]
 struct Compared(Vec<String>);
 
@@ -132,14 +133,14 @@ impl<'ast> Visit<'ast> for Compared {
     }
 }
 
-/// The Rust files in and under a folder.
+/// Returns the Rust files in a folder and its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("an entry").path());
     let under = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
     entries.flat_map(under).collect()
 }
 
-/// A word that is compared by its text would not be found missing by the compiler.
+/// A word that is compared as a string would escape the compiler's check for completeness.
 #[test]
 fn words_are_looked_up_in_the_table_alone() {
     let words: BTreeSet<_> = entries()

@@ -1,22 +1,23 @@
-//! Floating-point sums of products, bit for bit as an H200's tensor cores give them.
+//! Floating-point dot products, bit for bit as on the tensor cores of an H200.
 //!
-//! No document states these rules: they were found by replaying made-up and random operands on an
-//! H200, starting from MMA-Sim (arXiv 2511.10909). The products of one instruction and C are added
-//! at once, and their order does not matter:
+//! These rules are not documented. They were found by replaying constructed and random operands on
+//! an H200, starting from MMA-Sim (arXiv 2511.10909). The products of one instruction and C are
+//! added at once, and their order does not matter:
 //!
-//! 1. A product is the exact product of significands, not normalised, with the sum of exponents.
-//! 2. The greatest exponent is taken among products and C that are not zero.
-//! 3. Each term is truncated towards zero to a number of fraction bits relative to it; then the sum
-//!    is exact.
-//! 4. The sum is truncated to the fraction bits of the result, or for f16 rounded once to nearest
-//!    even. Underflow is gradual, overflow gives an infinity, and a zero is positive.
-//! 5. A NaN, infinity times zero, and infinities of both signs give the one NaN that there is.
+//! 1. A product is the exact product of the significands, not normalised, with the sum of the
+//!    exponents.
+//! 2. The greatest exponent is taken over all products and C that are not zero.
+//! 3. Each term is truncated towards zero to a number of fraction bits relative to it. The sum of
+//!    the truncated terms is exact.
+//! 4. The sum is truncated to the fraction bits of the result or, for f16, rounded once to nearest
+//!    even. Underflow is gradual, overflow results in an infinity, and a zero is positive.
+//! 5. A NaN, infinity times zero, and infinities of both signs result in the single canonical NaN.
 
 use tma_model::mma::{Accumulated, Operand};
 
 use super::number::{F16, F32, Format, NONE, Number};
 
-/// How an instruction adds and rounds.
+/// The precision and rounding of an instruction's sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// Fraction bits that a term keeps below the greatest exponent.
@@ -24,22 +25,22 @@ pub(super) struct Rule {
     output: Output,
 }
 
-/// What the sum becomes.
+/// The format of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
-    /// f32, of whose fraction bits the first ones are kept.
+    /// f32, of which only the first `fraction` fraction bits are kept.
     F32 {
         fraction: u32,
     },
     F16,
 }
 
-/// The fraction bits of terms: of products of 16 and 32 bits, and of 8 bits.
+/// Fraction bits of terms: for products of 16-bit and 32-bit types, and of 8-bit types.
 const KEPT: u32 = 25;
 const KEPT_OF_8_BITS: u32 = 13;
 
 impl Rule {
-    /// That of `wgmma` with these types of A and D; none of integers and bits.
+    /// Returns the rule of `wgmma` with these types of A and D, and `None` for integers and bits.
     pub(super) const fn of(operand: Operand, d: Accumulated) -> Option<Self> {
         let (kept, fraction) = match operand {
             Operand::F16 | Operand::Bf16 | Operand::Tf32 => (KEPT, F32.fraction),
@@ -53,7 +54,7 @@ impl Rule {
         }
     }
 
-    /// The format of C and D.
+    /// Returns the format of C and D.
     const fn format(self) -> Format {
         match self.output {
             Output::F32 { .. } => F32,
@@ -76,20 +77,20 @@ impl Rule {
     }
 }
 
-/// A row of A or a column of B, ready to be multiplied.
+/// A row of A or a column of B, prepared for multiplication.
 #[derive(Clone, Debug)]
 pub(super) struct Line<const K: usize> {
     significands: [i32; K],
     exponents: [i32; K],
-    /// All of them, if there are infinities or NaNs.
+    /// All numbers, if there are infinities or NaNs among them.
     special: Option<Box<[Number; K]>>,
-    /// A bit for each of them that is there: all but those that a sparse A leaves out.
+    /// A bit for each element that is present: all except those that a sparse A omits.
     present: u64,
 }
 
 impl<const K: usize> Line<K> {
-    /// Of these numbers. Significands are shifted left by `shift`, so that a product has the
-    /// fraction bits that are kept.
+    /// Prepares these numbers. Significands are shifted left by `shift`, so that a product has the
+    /// fraction bits that terms keep.
     pub(super) fn new(numbers: [Number; K], shift: u32) -> Self {
         let mut line = Self { significands: [0; K], exponents: [NONE; K], special: None, present: u64::MAX };
         for (k, number) in numbers.iter().enumerate() {
@@ -104,7 +105,7 @@ impl<const K: usize> Line<K> {
         line
     }
 
-    /// Of the first of these numbers, at these places; all others are left out.
+    /// Prepares the first of these numbers at the given positions. All other positions are omitted.
     pub(super) fn sparse(numbers: &[Number; K], places: &[u8], shift: u32) -> Self {
         let mut spread = [Number::Finite { significand: 0, exponent: NONE }; K];
         let mut present = 0;
@@ -123,12 +124,12 @@ impl<const K: usize> Line<K> {
     }
 }
 
-/// How far significands of A are shifted, for products to have the fraction bits that are kept.
+/// Returns the shift of A's significands that gives products the fraction bits that terms keep.
 pub(super) const fn shift(rule: Rule, a: Format, b: Format) -> u32 {
     rule.kept - a.fraction - b.fraction
 }
 
-/// The sum of the products of `a` and `b`, and of `c` if there is one. `a` was shifted.
+/// Returns the dot product of `a` and `b`, plus `c` if there is one. `a` must be shifted.
 #[inline]
 pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
     let format = rule.format();
@@ -146,7 +147,7 @@ pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Optio
     for k in 0..K {
         let product = a.significands[k] * b.significands[k];
         let below = (greatest - a.exponents[k] - b.exponents[k]).min(31);
-        // Towards zero: the sign is taken away for the shift.
+        // Truncates towards zero by shifting the magnitude.
         let sign = product >> 31;
         products += (((product ^ sign).wrapping_sub(sign) >> below) ^ sign).wrapping_sub(sign);
     }
@@ -154,14 +155,14 @@ pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Optio
     rounded(rule, sum, greatest - rule.kept as i32)
 }
 
-/// C as a term, `below` bits below the greatest exponent.
+/// Returns C as a term, `below` bits below the greatest exponent.
 fn aligned(significand: i32, fraction: u32, kept: u32, below: i32) -> i64 {
     let (term, up) = (i64::from(significand.unsigned_abs()), kept as i32 - fraction as i32 - below);
     let term = if up >= 0 { term << up } else { term >> (-up).min(63) };
     if significand < 0 { -term } else { term }
 }
 
-/// `sum` · 2^`exponent` as bits of the result.
+/// Returns `sum` · 2^`exponent` in the format of the result.
 fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
     if sum == 0 {
         return 0;
@@ -176,7 +177,7 @@ fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
     if top > bias {
         return rule.infinity(negative);
     }
-    // The exponent of the least bit that is kept.
+    // The exponent of the lowest bit that is kept.
     let lowest = top.max(1 - bias) - fraction as i32;
     let down = lowest - exponent;
     let kept = match down {
@@ -192,15 +193,16 @@ fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
     if kept == 0 {
         return 0;
     }
-    // A normal number's first bit adds 1 to the exponent's field, and so does one that rounding has
-    // carried into.
+    // The leading bit of a normal number adds 1 to the exponent field, and so does a bit that
+    // rounding carried out.
     let field = (top.max(1 - bias) + bias - 1) as u32;
     let bits = (field << format.fraction) + ((kept as u32) << (format.fraction - fraction));
     let infinity = rule.infinity(false);
     if bits >= infinity { rule.infinity(negative) } else { bits | rule.infinity(negative) ^ infinity }
 }
 
-/// A sum with infinities or NaNs; none if all of them are where a sparse A leaves elements out.
+/// Returns a sum with infinities or NaNs, or `None` if they all belong to positions that a sparse A
+/// omits.
 #[cold]
 fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> Option<u32> {
     let mut infinities = [false; 2];
@@ -211,7 +213,7 @@ fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> O
         Number::Nan => false,
     };
     for k in (0..K).filter(|k| a.present >> k & 1 == 1) {
-        // Of a number only its sign matters, and whether it is zero.
+        // For a finite number only its sign matters, and whether it is zero.
         let pair = (a.number(k), b.number(k));
         match pair {
             (Number::Nan, _) | (_, Number::Nan) => return Some(rule.nan()),

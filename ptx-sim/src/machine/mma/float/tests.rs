@@ -14,7 +14,7 @@ const fn rule(a: Operand, d: Accumulated) -> Rule {
     }
 }
 
-/// The sum of products of some f16, the others being zero, and C.
+/// Returns the dot product of some f16, with zeros for the rest, plus C.
 #[track_caller]
 fn halves(rule: Rule, pairs: &[(f32, f32)], c: Option<u32>) -> u32 {
     let bits = |value: f32| half::f16::from_f32(value).to_bits().into();
@@ -50,39 +50,39 @@ fn exact_sums_are_exact() {
 #[test]
 fn terms_are_truncated_to_25_bits() {
     let small = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
-    // 1 - 2^-25 is 0.99999997, which truncates to the f32 below 1; 1 - 2^-26 has lost its term.
+    // 1 - 2^-25 is 0.99999997, which truncates to the f32 below 1. In 1 - 2^-26 the term is lost.
     let sum = |e: i32| halves(F16_TO_F32, &[(1.0, 1.0), (-small(-13), small(e + 13))], None);
     assert_eq!(sum(-25), 0x3f7f_ffff);
     assert_eq!(sum(-26), 0x3f80_0000);
-    // Two of them are not added before they are cut off.
+    // Two such terms are truncated before they are added.
     let twice = halves(F16_TO_F32, &[(1.0, 1.0), (-small(-13), small(-13)), (-small(-13), small(-13))], None);
     assert_eq!(twice, 0x3f80_0000);
 }
 
-/// Negative terms are truncated towards zero too: no -1 unit in the last place.
+/// Negative terms are truncated towards zero too, not down by a unit in the last place.
 #[test]
 fn truncation_is_towards_zero() {
     let tiny = f32::from_bits((127 - 12) << 23);
-    // -2^-24 · 3/2 is -3 · 2^-25: all of it is kept, and the result truncated.
+    // -2^-24 · 3/2 is -3 · 2^-25: the whole term is kept, and the result is truncated.
     assert_eq!(halves(F16_TO_F32, &[(1.0, 1.0), (-tiny * 1.5, tiny)], None), 0x3f7f_fffe);
-    // -2^-26 alone is below; with C 1 the same.
+    // A single -2^-26 is truncated to nothing, also with C = 1.
     let less = f32::from_bits((127 - 13) << 23);
     assert_eq!(halves(F16_TO_F32, &[(-less, less)], f32_bits(1.0)), 0x3f80_0000);
 }
 
-/// 1.5 · 1.5 has exponent 0, though it is more than 2.
+/// 1.5 · 1.5 has exponent 0, although it exceeds 2.
 #[test]
 fn products_are_not_normalised() {
     let e = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
     let sum = |a: f32| halves(F16_TO_F32, &[(a, a), (-e(-12), e(-13))], f32_bits(-a * a));
-    // 2.25 leaves the term 2^-25 as it is, because emax is that of C, which is 1: it is cut off.
+    // C = -2.25 has exponent 1, so emax is 1 and the term -2^-25 is cut off.
     assert_eq!(sum(1.5), 0);
     // Without C emax is 0, and the term is kept: 2.25 - 2^-25, truncated to 24 bits.
     let without = halves(F16_TO_F32, &[(1.5, 1.5), (-e(-12), e(-13))], None);
     assert_eq!(without, 2.25_f32.to_bits() - 1);
 }
 
-/// Zeros take no part in the greatest exponent, whatever they are multiplied with.
+/// Zeros do not take part in the greatest exponent, whatever their factor.
 #[test]
 fn zeros_have_no_exponent() {
     let e = |e: i32| f32::from_bits(((127 + e) as u32) << 23);
@@ -105,16 +105,16 @@ fn c_may_be_absent() {
     assert_eq!(halves(F16_TO_F32, &[(1.0, 2.0)], None), 2.0_f32.to_bits());
 }
 
-/// f32 is truncated, f16 rounded to nearest even.
+/// f32 results are truncated, f16 results are rounded to nearest even.
 #[test]
 fn results_are_rounded_by_their_type() {
-    // 2049 is between the f16 2048 and 2050, 2051 between 2050 and 2052.
+    // 2049 is between the f16 numbers 2048 and 2050, and 2051 between 2050 and 2052.
     let f16 = |value: f32| u32::from(half::f16::from_f32(value).to_bits());
     assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (1.0, 1.0)], None), f16(2048.0));
     assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (3.0, 1.0)], None), f16(2052.0));
     // Rounded once: 2049 + 2^-10 is above the tie.
     assert_eq!(halves(F16_TO_F16, &[(2048.0, 1.0), (1.0, 1.0), (0.000_976_562_5, 1.0)], None), f16(2050.0));
-    // 2^24 + 1.75: an f32 would round to 2^24 + 2.
+    // 2^24 + 1.75, which an ordinary f32 addition would round to 2^24 + 2.
     let sum = halves(F16_TO_F32, &[(4096.0, 4096.0), (1.75, 1.0)], None);
     assert_eq!(sum, 16_777_216.0_f32.to_bits());
 }
@@ -125,9 +125,9 @@ fn subnormals_are_operands_and_results() {
     // 2^-24 · 1 has the exponent of subnormals, -14.
     assert_eq!(halves(F16_TO_F32, &[(least, 1.0)], None), least.to_bits());
     assert_eq!(halves(F16_TO_F16, &[(least, 1.0)], None), 1);
-    // C of f32's least subnormal, doubled.
+    // The least subnormal of f32 as C.
     assert_eq!(halves(F16_TO_F32, &[], Some(1)), 1);
-    // bf16 2^-75 · 2^-74 is f32's least subnormal; 2^-75 · 2^-75 underflows.
+    // In bf16, 2^-75 · 2^-74 is the least subnormal of f32, and 2^-75 · 2^-75 underflows.
     let e = |e: i32| ((127 + e) as u32) << 7;
     let bf16 = rule(Operand::Bf16, Accumulated::F32);
     assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(e(-75), e(-74))], None), 1);
@@ -155,18 +155,19 @@ fn what_is_no_number_gives_the_one_nan() {
     assert_eq!(halves(F16_TO_F32, &[(1.0, 2.0)], f32_bits(inf)), 0x7f80_0000);
 }
 
-/// 8-bit floats keep 13 bits, and so does their f32.
+/// Sums of 8-bit floats keep 13 bits, in terms and in f32 results.
 #[test]
 fn eight_bits_keep_thirteen() {
-    // e4m3: 1 is 0x38; 2^-9 is 0x01, 2^-6 is 0x08.
+    // In e4m3, 1 is 0x38, 2^-9 is 0x01 and 2^-6 is 0x08.
     let sum = |pairs: &[(u32, u32)], c| raw::<32>(E4M3_TO_F32, [Operand::E4m3; 2], pairs, c);
-    // 1 + 2^-12 is kept; C of 2^-13 too, 2^-14 is not.
+    // 1 + 2^-12 is kept. A C of 2^-13 is kept too, one of 2^-14 is not.
     assert_eq!(sum(&[(0x38, 0x38), (0x08, 0x08)], None), f32::to_bits(1.0 + 1.0 / 4096.0));
     assert_eq!(sum(&[(0x38, 0x38)], f32_bits(1.0 / 8192.0)), f32::to_bits(1.0 + 1.0 / 8192.0));
     assert_eq!(sum(&[(0x38, 0x38)], f32_bits(1.0 / 16384.0)), 1.0_f32.to_bits());
-    // 3 + 2^-13: emax 0 keeps the term (1.5 · 2 = 1.5 · 1.5 would not), the result does not.
+    // 3 + 2^-13: emax is 0 and keeps the term, but the result does not. (1.5 · 2 would have emax
+    // 1.)
     assert_eq!(sum(&[(0x3c, 0x38), (0x3c, 0x38)], f32_bits(1.0 / 8192.0)), 3.0_f32.to_bits());
-    // C alone loses what is beyond 13 bits.
+    // C alone loses the bits beyond 13.
     assert_eq!(sum(&[], f32_bits(f32::from_bits(0x3fff_ffff))), 0x3fff_fc00);
     // Mixed types, and f16: 57344 + 448 is rounded to nearest even.
     let mixed = raw::<32>(E4M3_TO_F32, [Operand::E4m3, Operand::E5m2], &[(0x7e, 0x7b)], None);
@@ -175,7 +176,7 @@ fn eight_bits_keep_thirteen() {
     assert_eq!(f16, u32::from(half::f16::from_f32(57344.0 + 448.0).to_bits()));
 }
 
-/// The rules once more, as slowly and plainly as they are written down.
+/// The rules again, implemented in the most direct way.
 fn plain(rule: Rule, pairs: &[(Number, Number)], fractions: i32, c: Option<u32>) -> Option<u32> {
     let finite = |number| match number {
         Number::Finite { significand, exponent } => Some((i128::from(significand), exponent)),
@@ -204,7 +205,7 @@ fn plain(rule: Rule, pairs: &[(Number, Number)], fractions: i32, c: Option<u32>)
         nearest = f32::from_bits(nearest.to_bits() - 1);
     }
     let bits = match rule.output {
-        // A bit that tells of the rest lets the second rounding be the only one.
+        // A sticky bit makes the second rounding correct.
         Output::F16 => {
             let rest = u32::from(f64::from(nearest) != sum);
             half::f16::from_f32(f32::from_bits(nearest.to_bits() | rest)).to_bits().into()
@@ -226,7 +227,8 @@ fn draws(seed: u64) -> impl FnMut() -> u32 {
     }
 }
 
-/// Random bits of every type, with few or many zeros, near each other and far apart.
+/// Random bits of every type, with few or many zeros, and with exponents near each other and far
+/// apart.
 #[test]
 fn the_fast_sum_is_the_plain_one() {
     let types = [
@@ -244,7 +246,8 @@ fn the_fast_sum_is_the_plain_one() {
         let [left, right] = [a, b].map(|ty| Format::of(ty).expect("a type of floats"));
         let keep = if a.bits() == 8 { 32 } else { 256 / a.bits() as usize };
         for round in 0..20_000_u32 {
-            // Some have exponents near one, and some are zero, by the round.
+            // Depending on the round, some elements have exponents near each other and some are
+            // zero.
             let mut element = |ty: Operand, format: Format| {
                 let bits = next() >> (32 - ty.bits());
                 let few = !((1 << (ty.bits() - 2)) - (1 << (ty.bits() - 2 - round % 3)));
@@ -256,7 +259,7 @@ fn the_fast_sum_is_the_plain_one() {
             let c = match round % 4 {
                 0 => None,
                 1 => Some(0),
-                // The sum once more, or nearly.
+                // The sum itself, up to its two lowest bits.
                 2 => Some(dot(rule, &one, &other, None) ^ (next() % 4)),
                 _ => Some(if d == Accumulated::F16 { next() >> 16 } else { next() }),
             };
@@ -271,14 +274,14 @@ fn the_fast_sum_is_the_plain_one() {
     assert!(compared > 50_000, "{compared}");
 }
 
-/// One side of pairs as a line of 32, the rest of which are zeros.
+/// Returns one side of the pairs as a line of 32, padded with zeros.
 fn line(pairs: &[(Number, Number)], side: usize, rule: Rule, a: Format, b: Format) -> Line<32> {
     let zero = Number::Finite { significand: 0, exponent: NONE };
     let number = |k: usize| pairs.get(k).map_or(zero, |pair| if side == 0 { pair.0 } else { pair.1 });
     Line::new(std::array::from_fn(number), if side == 0 { shift(rule, a, b) } else { 0 })
 }
 
-/// Against sums in f64, where nothing is lost.
+/// Compares with ordinary f32 sums, which are exact for small integers.
 #[test]
 fn sums_of_small_integers_are_exact() {
     let mut state = 7_u64;
