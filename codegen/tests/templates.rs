@@ -56,7 +56,7 @@ mod mine {
 ";
 
 /// The page that tells of such modules.
-const PAGE: &str = include_str!("../../docs/language.md");
+const PAGE: &str = include_str!("../../docs/language/modules.md");
 
 /// The block of the page that has `text`.
 fn block(text: &str) -> &'static str {

@@ -158,8 +158,20 @@ pub fn library() -> &'static [Source] {
 }
 
 /// The pages of the book whose kernels are compiled.
-pub const BOOK: [&str; 6] = [
-    "docs/language.md",
+pub const BOOK: [&str; 18] = [
+    "docs/language/kernels.md",
+    "docs/language/values.md",
+    "docs/language/control-flow.md",
+    "docs/language/modules.md",
+    "docs/language/shared-memory.md",
+    "docs/language/global-memory.md",
+    "docs/language/barriers.md",
+    "docs/language/tma.md",
+    "docs/language/tensor-maps.md",
+    "docs/language/tensor-cores.md",
+    "docs/language/warp-multiplications.md",
+    "docs/language/ordering.md",
+    "docs/language/warps-and-clusters.md",
     "docs/pipelines.md",
     "docs/protocol.md",
     "docs/tutorial.md",

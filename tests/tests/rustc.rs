@@ -32,7 +32,7 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
         let kernels: Vec<_> =
             code_blocks(&page).into_iter().filter(|block| block.info == "rust,kernel").collect();
         assert!(!kernels.is_empty(), "{name} has no kernel");
-        let page = name.trim_start_matches("docs/").trim_end_matches(".md").replace('-', "_");
+        let page = name.trim_start_matches("docs/").trim_end_matches(".md").replace(['-', '/'], "_");
         for block in kernels {
             let (line, code) = (block.line, &block.code);
             // A block that is a module by itself does not see what is imported around it.

@@ -166,7 +166,8 @@ fn links_in_the_documentation_lead_somewhere() {
     let files = files();
     let documents = files.iter().filter(|file| {
         let is_of_root = !file.path.contains('/');
-        let is_page = file.path.starts_with("docs/") || file.path.ends_with("README.md");
+        let is_page = ["docs/", "lab/"].iter().any(|folder| file.path.starts_with(folder))
+            || file.path.ends_with("README.md");
         file.path.ends_with(".md") && (is_of_root || is_page)
     });
     let broken = documents.flat_map(|file| {

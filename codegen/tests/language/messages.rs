@@ -5,16 +5,16 @@ use super::refused;
 /// The lists of types in messages are those of the language reference.
 #[test]
 fn messages_and_the_reference_list_the_same_types() {
-    let book = include_str!("../../../docs/language.md");
+    let kernels = include_str!("../../../docs/language/kernels.md");
+    let shared_memory = include_str!("../../../docs/language/shared-memory.md");
     let parameter = refused("#[tma_kernel(threads = 32)]\nfn k(full: Barrier) {}");
     let (_, list) = parameter.split_once("help: parameters are ").expect("the list is in the help");
-    let unwrapped = book.replace('\n', " ");
+    let unwrapped = kernels.replace('\n', " ");
     assert!(unwrapped.contains(&format!("Parameters are {}. ", list.trim())), "{list}");
 
     let of_shared = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: u32 = shared(); }");
     let (_, list) = of_shared.split_once("help: what can: ").expect("the list is in the help");
-    let (_, table) = book.split_once("## Shared memory").expect("the chapter is there");
-    let rows = table.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
+    let rows = shared_memory.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
     let rows = rows.take_while(|line| line.starts_with("| `"));
     // What stands in backquotes, without generics.
     let quoted = |text: &str| -> Vec<String> {

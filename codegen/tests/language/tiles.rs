@@ -120,7 +120,7 @@ fn a_tile_begins_where_a_coordinate_can() {
         map.prefetch(map.tile_at([268435455, -268435456]));\n}");
 }
 
-/// As all values of constants: see "Instances" in docs/language.md.
+/// As all values of constants: see "Instances" in docs/language/kernels.md.
 #[test]
 fn a_branch_that_a_constant_leaves_out_is_not_judged() {
     let instances = |body: &str| {

@@ -82,7 +82,19 @@ fn no_right_kernel_is_refused() {
 fn the_book_shows_right_kernels_and_wrong_ones() {
     let (mut wrong, mut findings) = (vec![], 0);
     for page in [
-        "language",
+        "language/kernels",
+        "language/values",
+        "language/control-flow",
+        "language/modules",
+        "language/shared-memory",
+        "language/global-memory",
+        "language/barriers",
+        "language/tma",
+        "language/tensor-maps",
+        "language/tensor-cores",
+        "language/warp-multiplications",
+        "language/ordering",
+        "language/warps-and-clusters",
         "pipelines",
         "protocol",
         "tutorial",

@@ -22,8 +22,8 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/errors/", "rust,accepted", "codegen/tests/error_pages.rs"),
     ("docs/errors/", "rust,warned", "codegen/tests/error_pages.rs"),
     ("", "rust,refused", "codegen/tests/book.rs"),
-    ("docs/language.md", "rust,kernel", "tests/tests/rustc.rs"),
-    ("docs/language.md", "rust", "codegen/tests/templates.rs"),
+    ("docs/language/", "rust,kernel", "tests/tests/rustc.rs"),
+    ("docs/language/modules.md", "rust", "codegen/tests/templates.rs"),
     ("docs/pipelines.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/protocol.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial.md", "rust,kernel", "tests/tests/rustc.rs"),
@@ -49,7 +49,7 @@ const HELD: &[(&str, &str, &str)] = &[
 
 /// Pages whose remaining Rust is parts of programs, most of them around an error of the host's side.
 /// It has to parse, and nothing compiles it.
-const FRAGMENTS: [&str; 4] = ["docs/errors/", "docs/convolution.md", "docs/gemm.md", "docs/kept-ptx.md"];
+const FRAGMENTS: [&str; 4] = ["docs/errors/", "docs/convolution.md", "docs/gemm", "docs/kept-ptx.md"];
 
 /// Output, notation and settings. Where output follows code of a kind in [`HELD`], that test compares
 /// it; [`commands`] has the shell's.

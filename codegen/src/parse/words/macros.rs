@@ -140,7 +140,7 @@ macro_rules! names {
         pub(crate) enum $Word { $($Variant),+ }
 
         impl $Word {
-            /// The heading of `docs/language.md` under which they are documented.
+            /// The heading in `docs/language` under which they are documented.
             #[cfg(test)]
             pub(crate) const CHAPTER: &'static str = $chapter;
 
@@ -205,7 +205,7 @@ macro_rules! types {
                 match self { $( $(Self::$name => stringify!($name),)* $(Self::$Family(ty) => ty.name(),)* )+ }
             }
 
-            /// Returns the heading of `docs/language.md` under which it is documented.
+            /// Returns the heading in `docs/language` under which it is documented.
             #[cfg(test)]
             pub(crate) fn chapter(self) -> &'static str {
                 match self { $( $(Self::$name => $chapter,)* $(Self::$Family(_) => $chapter,)* )+ }

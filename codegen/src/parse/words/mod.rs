@@ -70,7 +70,7 @@ pub(crate) struct Signature {
     /// The owner of the function or method.
     #[cfg(test)]
     pub(crate) owner: Owner,
-    /// The heading of `docs/language.md` under which it is documented.
+    /// The heading in `docs/language` under which it is documented.
     #[cfg(test)]
     pub(crate) chapter: &'static str,
     /// The word's special properties.

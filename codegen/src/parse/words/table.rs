@@ -4,7 +4,7 @@
 //! A row is a word's signature, much as `tma_runtime::lang` declares it, and the enum variant that
 //! it becomes. A parameter's name is followed by its [shape](super::shape), the constraint on the
 //! argument. If a method depends on a property of its receiver, the rows are `on` that property.
-//! The headings are those of `docs/language.md`, where the words are documented.
+//! The headings are those of `docs/language`, where the words are documented.
 //!
 //! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation. A method takes its
 //! receiver by value, unless it is marked:

@@ -10,7 +10,7 @@ const HEAD: &str = "\
 # Index of words
 
 Every function, method, type, constant and macro of kernels, with the chapter of the
-[language](language.md) that explains it. This page is made of the compiler's own table.
+[language](language/README.md) that explains it. This page is made of the compiler's own table.
 
 | word | what it is | chapter |
 | --- | --- | --- |
@@ -53,9 +53,11 @@ fn rows() -> BTreeSet<Row> {
 }
 
 fn index() -> String {
-    let line = |Row { word, what, chapter, .. }: &Row| {
-        let anchor = chapter.to_lowercase().replace(' ', "-");
-        format!("| `{word}` | {what} | [{chapter}](language.md#{anchor}) |\n")
+    let pages = pages();
+    let line = |Row { word, what, chapter: heading, .. }: &Row| {
+        let (page, _) = chapter(&pages, heading);
+        let anchor = heading.to_lowercase().replace(' ', "-");
+        format!("| `{word}` | {what} | [{heading}](language/{page}#{anchor}) |\n")
     };
     let mut rows: Vec<_> = rows().into_iter().collect();
     rows.sort_by_key(|row| row.name.to_lowercase());
@@ -76,11 +78,28 @@ fn the_index_of_the_book_is_that_of_the_table() {
     );
 }
 
-/// Returns the text under a heading, up to the next one.
-fn chapter<'a>(book: &'a str, heading: &str) -> Option<&'a str> {
-    let start = book.find(&format!("# {heading}\n"))? + heading.len() + 3;
-    let text = &book[start..];
-    Some(text.find("\n#").map_or(text, |end| &text[..end]))
+/// The pages of `docs/language`: file names and texts.
+fn pages() -> Vec<(String, String)> {
+    let files = fs::read_dir(folder("docs/language")).expect("the language has a folder in the book");
+    let read = |file: fs::DirEntry| {
+        let text = fs::read_to_string(file.path()).expect("a page can be read");
+        (file.file_name().to_string_lossy().into_owned(), text)
+    };
+    files.map(|file| read(file.expect("the folder can be listed"))).collect()
+}
+
+/// Returns the name of the page that has a heading, and the text under it, up to the next one.
+fn chapter<'a>(pages: &'a [(String, String)], heading: &str) -> (&'a str, &'a str) {
+    let found: Vec<_> = pages
+        .iter()
+        .filter_map(|(page, text)| {
+            let start = text.find(&format!("# {heading}\n"))? + heading.len() + 3;
+            let text = &text[start..];
+            Some((page.as_str(), text.find("\n#").map_or(text, |end| &text[..end])))
+        })
+        .collect();
+    let [only] = found[..] else { panic!("{} headings of docs/language are {heading:?}", found.len()) };
+    only
 }
 
 /// Whether `text` contains this name as a whole word.
@@ -93,7 +112,7 @@ fn has_name(text: &str, name: &str) -> bool {
 /// One of the words from a row with `for` is enough.
 #[test]
 fn each_word_is_explained_in_its_chapter() {
-    let book = fs::read_to_string(folder("docs/language.md")).expect("the book can be read");
+    let pages = pages();
     let all = entries();
     let names_beside = |row: &Row| -> Vec<String> {
         let of_row = |entry: &&Entry| *entry.name == *row.name && entry.signature.chapter == row.chapter;
@@ -104,8 +123,7 @@ fn each_word_is_explained_in_its_chapter() {
         all.iter().filter(beside).map(|entry| entry.name.to_string()).collect()
     };
     let is_missing = |row: &Row| {
-        let text =
-            chapter(&book, row.chapter).unwrap_or_else(|| panic!("no chapter is called {}", row.chapter));
+        let (_, text) = chapter(&pages, row.chapter);
         !names_beside(row).iter().any(|name| has_name(text, name))
     };
     let missing = rows().into_iter().filter(is_missing);
@@ -115,21 +133,21 @@ fn each_word_is_explained_in_its_chapter() {
 }
 
 /// Returns the cells of each row in the book's table of reductions.
-fn reductions(book: &str) -> Vec<Vec<&str>> {
-    let chapter = chapter(book, "Reductions").expect("there is such a chapter");
-    let rows = chapter.lines().filter(|line| line.starts_with("| `reduce_"));
+fn reductions(pages: &[(String, String)]) -> Vec<Vec<&str>> {
+    let (_, text) = chapter(pages, "Reductions");
+    let rows = text.lines().filter(|line| line.starts_with("| `reduce_"));
     rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
 /// Finds reductions that the book omits or lists with the wrong element types.
 #[test]
 fn the_book_gives_each_reduction_with_its_elements() {
-    let book = fs::read_to_string(folder("docs/language.md")).expect("the book can be read");
-    let rows = reductions(&book);
+    let pages = pages();
+    let rows = reductions(&pages);
     for op in ReduceOp::ALL {
         let method = MapWord::Reduce(op).name();
         let row = rows.iter().find(|cells| has_name(cells[0], &method));
-        let row = row.unwrap_or_else(|| panic!("the table of docs/language.md has no `{method}`"));
+        let row = row.unwrap_or_else(|| panic!("the table of docs/language/tma.md has no `{method}`"));
         let takes: [fn(ReduceOp, Scalar) -> bool; 3] =
             [ReduceOp::takes_mapped, ReduceOp::takes_bulk, ReduceOp::takes_remote];
         assert_eq!(row.len(), 2 + takes.len(), "`{method}`: its row");
